@@ -1,0 +1,540 @@
+"""Serve the missing persons of one register to 404 pages, and keep them up to date.
+
+    site's browser -> waitress -> api() -> SQLite        (one connection a thread, reads
+                                                          and one upsert for a view)
+    clock thread, trigger -> Synchroniser -> sync.py     (a child process) -> SQLite
+
+    python app.py
+
+The settings are environment variables: see README. Everything this process knows of a
+register it reads from the database; sync.py alone reads pages.
+"""
+
+import hmac
+import ipaddress
+import json
+import logging
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from datetime import time as clock_time
+from hashlib import sha256
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import idna
+import schedule
+import waitress
+from bottle import Bottle, HTTPError, HTTPResponse, request, response
+
+from sync import (
+    HERE,
+    Settings,
+    open_database,
+    read_settings,
+    sole_run,
+    utc_now,
+)
+
+THREADS = 4
+BUSY_SECONDS = 1.0  # how long a view waits for a writer
+STALE = timedelta(hours=36)
+HOUR = timedelta(hours=1)
+RETRIES = 3
+PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
+LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
+ROBOT = re.compile(r"(?<!cu)bot|crawl|spider|slurp|preview|archive|externalhit", re.I)
+PIXEL = bytes.fromhex(  # a transparent GIF of one pixel
+    "47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b"
+)
+
+log = logging.getLogger("persona404.app")
+Row = dict[str, Any]
+
+
+# --- The API -------------------------------------------------------------------------
+
+
+class API(Bottle):
+    """Bottle whose own errors are problems too (RFC 9457)."""
+
+    def default_error_handler(self, error: HTTPError) -> str:
+        detail = {404: "There is nothing at this address.", 405: "Not with this method."}
+        body = problem(error.status_code, detail.get(error.status_code, "A fault of ours."))
+        response.headers.update(body.headers)
+        common_headers()
+        return body.body
+
+
+def create_app(
+    database: Path,
+    register: str,
+    api_key: str | None = None,
+    start_synchronisation: Callable[[], bool] = lambda: False,
+) -> API:
+    """The WSGI application. `register` is the register's name; `start_synchronisation`
+    begins one and returns at once, False while one is running."""
+    app = API()
+    local = threading.local()
+
+    def rows(sql: str, **values: object) -> list[Row]:
+        """All rows of one statement: a consistent snapshot, and no cursor left open."""
+        try:
+            if not hasattr(local, "db"):
+                local.db = open_database(database, BUSY_SECONDS)
+                local.db.row_factory = as_dict
+                local.db.execute("PRAGMA synchronous = NORMAL")  # see README, "What is stored"
+            return local.db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            log.error("%s: %s", database, error)
+            if hasattr(local, "db"):
+                local.db.close()  # a new connection may find the fault mended
+                del local.db
+            raise problem(503, "The database cannot be read or written just now.") from None
+
+    @app.hook("before_request")
+    def before() -> None:
+        path = request.environ["PATH_INFO"]
+        request.environ["PATH_INFO"] = path.rstrip("/") or "/"
+        if request.method == "OPTIONS":
+            raise HTTPResponse(
+                status=204,
+                headers={
+                    "Access-Control-Allow-Methods": "GET, HEAD, POST, OPTIONS",
+                    "Access-Control-Allow-Headers": "Authorization, X-API-Key",
+                },
+            )
+
+    app.add_hook("after_request", common_headers)
+
+    @app.get("/api/persona-random")
+    def persona_random() -> HTTPResponse:
+        """Specification 4.1. Uniform: positions have no gaps."""
+        found = rows(
+            "SELECT id, nombre, fecha, edad, lugar, foto, url FROM person WHERE position = "
+            "(SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
+        )
+        if not found:
+            raise problem(404, "Nobody is being sought at the moment.")
+        return answer(found[0])
+
+    @app.get("/api/personas")
+    def personas() -> HTTPResponse:
+        """Specification 4.2. One statement, so that the total and the page agree."""
+        limit = min(number("limit", 20), 100)
+        page = number("page", 1)
+        first = min((page - 1) * limit, 2**62) + 1
+        found = rows(
+            "SELECT total, id, nombre, fecha, edad, lugar, foto, url"
+            " FROM (SELECT count(*) AS total FROM person)"
+            " LEFT JOIN person ON position BETWEEN :first AND :last ORDER BY position",
+            first=first,
+            last=first + limit - 1,
+        )
+        total = found[0]["total"]
+        for row in found:
+            del row["total"]
+        persons = [row for row in found if row["id"]]  # an empty page is one row of NULL
+        return revalidated(
+            {"personas": persons, "total": total, "page": page, "totalPages": -(-total // limit)}
+        )
+
+    @app.get("/api/stats")
+    def stats() -> HTTPResponse:
+        """Specification 4.3."""
+        counts = rows(
+            "SELECT (SELECT count(*) FROM person) AS active, (SELECT count(*) FROM found) AS found,"
+            " count(DISTINCT site) AS sites, coalesce(sum(views), 0) AS views,"
+            " (SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1) AS lastSync"
+            " FROM view"
+        )
+        return revalidated(counts[0])
+
+    @app.get("/api/track")
+    def track() -> HTTPResponse:
+        """Specification 4.5. No address, cookie or User-Agent is stored."""
+        if parameter("e") != "view":
+            raise problem(400, "e: must be view.")
+        person = parameter("p")
+        if not PERSON_ID.fullmatch(person):
+            raise problem(400, "p: must be the id of a person.")
+        site = host_name(parameter("d"))
+        if site is None:
+            raise problem(400, "d: must be a host name.")
+        if is_counted(site):
+            rows(
+                "INSERT INTO view (day, site, person, views) "
+                "SELECT :day, :site, id, 1 FROM person WHERE id = :person "
+                "ON CONFLICT DO UPDATE SET views = views + 1",
+                day=utc_now()[:10],
+                site=site,
+                person=person,
+            )
+        if header("Accept").startswith("image/"):
+            return HTTPResponse(PIXEL, headers={"Content-Type": "image/gif", **NO_STORE})
+        return answer({"ok": True})
+
+    @app.post("/api/scrape/trigger")
+    def trigger() -> HTTPResponse:
+        """Specification 4.4 and 5."""
+        if api_key is None:
+            raise problem(503, "This service has no API key; its operator sets API_KEY.")
+        if not hmac.compare_digest(sent_key().encode("latin-1"), api_key.encode()):
+            refused = problem(401, "A valid key is needed in X-API-Key or Authorization: Bearer.")
+            refused.set_header("WWW-Authenticate", 'Bearer realm="persona404"')
+            raise refused
+        if not start_synchronisation():
+            raise problem(409, "A synchronisation is running.")
+        return answer({"status": "started"}, 202)
+
+    @app.get("/health")
+    def health() -> HTTPResponse:
+        """Whether the list can be trusted, and what became of the last run."""
+        runs = rows(
+            "SELECT started, ended, outcome, listed, added, found, unreadable, reason"
+            " FROM run ORDER BY id DESC LIMIT 1"
+        )
+        facts = rows(
+            "SELECT :register AS register, (SELECT count(*) FROM person) AS active,"
+            " (SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1) AS lastSync",
+            register=register,
+        )[0]
+        facts["lastRun"] = runs[0] if runs else None
+        last_sync = facts["lastSync"]
+        if last_sync is None:
+            raise problem(503, "There was no good synchronisation yet; see lastRun.", **facts)
+        if datetime.now(UTC) - from_iso(last_sync) > STALE:
+            raise problem(
+                503, "The last good synchronisation is over 36 hours old; see lastRun.", **facts
+            )
+        return answer({"status": "ok", **facts})
+
+    return app
+
+
+def as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+# --- Answers -------------------------------------------------------------------------
+
+NO_STORE = {"Cache-Control": "no-store"}
+
+
+def common_headers() -> None:
+    """On every answer: any site may read it, and no browser guesses its type."""
+    response.set_header("Access-Control-Allow-Origin", "*")
+    response.set_header("X-Content-Type-Options", "nosniff")
+
+
+def to_json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def answer(value: dict[str, Any], status: int = 200) -> HTTPResponse:
+    headers = {"Content-Type": "application/json", **NO_STORE}
+    return HTTPResponse(to_json(value), status, headers)
+
+
+def revalidated(value: dict[str, Any]) -> HTTPResponse:
+    """An answer that caches may keep but must ask about: ETag, 304 (RFC 9110, 13.1.2)."""
+    body = to_json(value)
+    tag = f'"{sha256(body).hexdigest()[:32]}"'
+    headers = {"Content-Type": "application/json", "Cache-Control": "no-cache", "ETag": tag}
+    known = header("If-None-Match").split(",")
+    if any(text.strip().removeprefix("W/") in (tag, "*") for text in known):
+        return HTTPResponse(status=304, headers=headers)
+    return HTTPResponse(body, headers=headers)
+
+
+def problem(status: int, detail: str, **more: object) -> HTTPResponse:
+    """An error as `application/problem+json` (RFC 9457), to be raised."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
+    headers = {"Content-Type": "application/problem+json", **NO_STORE}
+    return HTTPResponse(to_json(body), status, headers)
+
+
+# --- Requests ------------------------------------------------------------------------
+
+
+def parameter(name: str, default: str | None = None) -> str:
+    """The query parameter `name`. Missing without a default, given twice or no UTF-8: 400."""
+    # Bottle's own query turns bad UTF-8 into "" and shows the last of two.
+    query = parse_qsl(request.environ.get("QUERY_STRING", ""), True, encoding="latin-1")
+    values = [value for key, value in query if key == name]
+    if len(values) > 1:
+        raise problem(400, f"{name}: is given twice.")
+    if not values:
+        if default is None:
+            raise problem(400, f"{name}: is missing.")
+        return default
+    try:
+        return values[0].encode("latin-1").decode()
+    except UnicodeDecodeError:
+        raise problem(400, f"{name}: is not UTF-8.") from None
+
+
+def number(name: str, default: int) -> int:
+    """A query parameter that is a whole number from 1, in decimal ASCII digits."""
+    text = parameter(name, str(default))
+    if not re.fullmatch("[0-9]{1,1000}", text) or int(text) == 0:
+        raise problem(400, f"{name}: must be a whole number from 1.")
+    return int(text)
+
+
+def header(name: str) -> str:
+    """A header of the request, each byte one character; "" without it. Bottle's own headers
+    fail on bytes that are no UTF-8."""
+    value: str = request.environ.get("HTTP_" + name.upper().replace("-", "_"), "")
+    return value
+
+
+def host_name(text: str) -> str | None:
+    """`text` as a host name: lower case, IDNA, no port, no trailing dot; an IPv6 address
+    keeps its brackets. None where it has no such form (RFC 1123, RFC 3986, UTS 46)."""
+    host = re.sub(r":[0-9]{0,5}$", "", text.lower()) if "]" not in text else text.split("]")[0]
+    if host.startswith("["):
+        try:
+            return f"[{ipaddress.IPv6Address(host[1:])}]"
+        except ValueError:
+            return None
+    host = host.removesuffix(".")
+    try:
+        host = host if host.isascii() else idna.encode(host, uts46=True).decode()
+    except idna.IDNAError:
+        return None
+    return host if len(host) <= 253 and HOST_NAME.fullmatch(host) else None
+
+
+def is_counted(site: str) -> bool:
+    """Whether this call is a visitor of a public site who was shown a person."""
+    last = site.rpartition(".")[2]
+    if "." not in site or site.startswith("[") or re.fullmatch("[0-9]+|0x[0-9a-f]*", last):
+        return False  # localhost, an intranet's name, an IP address
+    purposes = header("Sec-Purpose") + header("Purpose") + header("X-Moz")
+    if request.method == "HEAD" or "prefetch" in purposes or "prerender" in purposes:
+        return False
+    if ROBOT.search(header("User-Agent")):
+        return False
+    referer = header("Referer")
+    return not referer or host_of(referer) == site
+
+
+def host_of(address: str) -> str | None:
+    try:
+        return host_name(urlsplit(address).netloc)
+    except ValueError:
+        return None
+
+
+def sent_key() -> str:
+    """The API key of this request, "" without one; never taken from the address."""
+    scheme, _, token = header("Authorization").partition(" ")
+    return header("X-API-Key") or (token.strip() if scheme.lower() == "bearer" else "")
+
+
+# --- When to synchronise -------------------------------------------------------------
+
+
+def from_iso(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def latest_slot(now: datetime, at: clock_time) -> datetime:
+    """The latest SYNC_AT that is not after `now`, in the local time zone: once a day, also
+    where the clock skips that time (it is then an hour later) or shows it twice."""
+    local = datetime.combine(now.astimezone().date(), at)
+    slot = local.astimezone()
+    return slot if slot <= now else (local - timedelta(days=1)).astimezone()
+
+
+def is_due(
+    now: datetime,
+    at: clock_time,
+    last_success: datetime | None,
+    last_attempt: datetime | None,
+    failures: int,
+) -> bool:
+    """Whether a synchronisation should start by itself.
+
+    Each SYNC_AT wants one good run, at once where it was missed (service down, or new).
+    `failures` counts the runs since the latest SYNC_AT that did not end well: after the
+    first come RETRIES more, an hour apart. A time that lies in the future is of a clock
+    that was wrong, and says nothing. All times are aware.
+    """
+    if last_attempt and timedelta(0) <= now - last_attempt < HOUR:
+        return False
+    if last_success and latest_slot(now, at) <= last_success <= now:
+        return False
+    return failures <= RETRIES
+
+
+class Synchroniser:
+    """sync.py as a child process, one at a time: parsing in a thread of this process would
+    starve the requests (the GIL)."""
+
+    def __init__(self, database: Path):
+        self.database = database
+        self.child: subprocess.Popen[bytes] | None = None
+        self.started: datetime | None = None
+        self.stopped = False
+        self.guard = threading.Lock()
+
+    def start(self) -> bool:
+        """Begin a synchronisation. False while one runs, whoever started it."""
+        with self.guard:
+            if self.stopped or (self.child and self.child.poll() is None):
+                return False
+            with sole_run(self.database) as alone:
+                if not alone:
+                    return False
+            # Should another one slip in now, the child says so and the work is done anyway.
+            self.child = subprocess.Popen(
+                [sys.executable, str(HERE / "sync.py")],
+                env={name: text for name, text in os.environ.items() if name != "API_KEY"},
+                stdin=subprocess.DEVNULL,
+                stdout=sys.stderr.fileno(),
+            )
+            self.started = datetime.now(UTC)
+            threading.Thread(target=report_end, args=[self.child], daemon=True).start()
+            return True
+
+    def start_if_due(self, at: clock_time) -> None:
+        now = datetime.now(UTC)
+        slot = latest_slot(now, at).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        with closing(open_database(self.database, BUSY_SECONDS)) as db:
+            good, last, failures = db.execute(
+                "SELECT (SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1),"
+                " (SELECT started FROM run ORDER BY id DESC LIMIT 1),"
+                " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started >= ?)",
+                [slot],
+            ).fetchone()
+        attempts = [from_iso(last)] if last else []
+        # A child that died before it could record its run was an attempt too.
+        attempts += [self.started] if self.started else []
+        success = from_iso(good) if good else None
+        if is_due(now, at, success, max(attempts, default=None), failures):
+            self.start()
+
+    def stop(self) -> None:
+        with self.guard:
+            self.stopped = True
+            if self.child and self.child.poll() is None:
+                self.child.terminate()
+                try:
+                    self.child.wait(10)
+                except subprocess.TimeoutExpired:
+                    self.child.kill()
+
+
+def report_end(child: subprocess.Popen[bytes]) -> None:
+    """Log an end that sync.py could not log by itself."""
+    if (status := child.wait()) < 0:
+        log.error("sync.py was ended by signal %d", -status)
+
+
+def keep_time(synchroniser: Synchroniser, at: clock_time) -> None:
+    """Look every minute, on the minute, whether a synchronisation is due; never return."""
+
+    def look() -> None:
+        try:
+            synchroniser.start_if_due(at)
+        except Exception as error:  # a job that raises would be run again at once
+            log.error("schedule: %s: %s", type(error).__name__, error)
+
+    scheduler = schedule.Scheduler()
+    scheduler.every().minute.at(":00").do(look)
+    look()
+    while True:
+        scheduler.run_pending()
+        time.sleep(max(0.1, min(scheduler.idle_seconds or 0, 60)))
+
+
+# --- The service ---------------------------------------------------------------------
+
+
+class ServiceSettings(NamedTuple):
+    host: str
+    port: int
+    api_key: str | None
+    sync_at: clock_time | None  # None: something else runs sync.py
+    sync: Settings
+
+
+def read_service_settings(environ: Mapping[str, str]) -> ServiceSettings:
+    """All settings of README; an empty one counts as not set. ValueError is one line."""
+    port = environ.get("PORT") or "8080"
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise ValueError("PORT: must be a number from 0 (any free port) to 65535")
+    api_key = environ.get("API_KEY") or None
+    if api_key and not re.fullmatch("[!-~]{20,}", api_key):
+        raise ValueError("API_KEY: must be at least 20 ASCII characters without spaces")
+    sync_at = environ.get("SYNC_AT") or "03:00"
+    if sync_at != "off" and not re.fullmatch("([01][0-9]|2[0-3]):[0-5][0-9]", sync_at):
+        raise ValueError("SYNC_AT: must be a time such as 03:00, or off")
+    return ServiceSettings(
+        host=environ.get("HOST") or "127.0.0.1",
+        port=int(port),
+        api_key=api_key,
+        sync_at=None if sync_at == "off" else clock_time.fromisoformat(sync_at),
+        sync=read_settings(environ),
+    )
+
+
+def main() -> int:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
+    logging.getLogger("persona404").setLevel(logging.INFO)
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # else a line a request
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    try:
+        settings = read_service_settings(os.environ)
+        profile, database, _ = settings.sync
+        open_database(database, busy_seconds=60).close()
+        synchroniser = Synchroniser(database)
+        server = waitress.create_server(
+            create_app(database, profile.name, settings.api_key, synchroniser.start),
+            host=settings.host,
+            port=settings.port,
+            threads=THREADS,
+            ident=None,
+            channel_timeout=30,
+            connection_limit=500,
+            asyncore_use_poll=True,
+            max_request_body_size=65536,
+        )
+    except ValueError as error:
+        print(f"app.py: {error}", file=sys.stderr)
+        return 2
+    except sqlite3.Error as error:
+        print(f"app.py: DATABASE: {database}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)
+        return 2
+    log.info("serving %s on http://%s:%s", profile.name, settings.host, server.effective_port)
+    if profile.pages is not None and settings.host not in ("127.0.0.1", "::1", "localhost"):
+        log.warning("the persons of the register %s are made up, and are public now", profile.name)
+    try:
+        if settings.sync_at:
+            arguments = (synchroniser, settings.sync_at)
+            threading.Thread(target=keep_time, args=arguments, daemon=True).start()
+        server.run()  # until SIGTERM or SIGINT; finishes the requests that are running
+    finally:
+        synchroniser.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

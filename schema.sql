@@ -1,0 +1,57 @@
+-- The database of one register. sync.py writes everything but the views; app.py reads
+-- everything and writes the views. Either of them applies this file to a new database;
+-- applying it again changes nothing. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
+
+BEGIN IMMEDIATE;
+
+-- The persons still sought, as the register lists them: what the API shows.
+CREATE TABLE IF NOT EXISTS person (
+    position INTEGER PRIMARY KEY,  -- ours: 1, 2, 3 ... without a gap, newest fecha first, then
+                                   -- id; given anew at each swap, so a random person and any
+                                   -- page are a look-up by key, however many there are
+    id       TEXT NOT NULL UNIQUE, -- ours: the register's name, "-", a number made of the url
+    nombre   TEXT NOT NULL,
+    fecha    TEXT NOT NULL,        -- DD/MM/YYYY
+    edad     TEXT NOT NULL,        -- "15 años", "1 año", "7 meses", "1 mes"
+    lugar    TEXT NOT NULL,        -- "locality, region", or one of the two
+    foto     TEXT NOT NULL,        -- https address
+    url      TEXT NOT NULL         -- https address of the official file
+) STRICT;
+
+-- Who was listed once and no longer is. Only the opaque id stays, to be counted.
+CREATE TABLE IF NOT EXISTS found (
+    id TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- Who must never be shown, whatever the register says (sync.py --hide).
+CREATE TABLE IF NOT EXISTS hidden (
+    id TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- How often sites showed a person. app.py adds to it; nothing of the visitor is stored.
+CREATE TABLE IF NOT EXISTS view (
+    day    TEXT NOT NULL,          -- UTC, YYYY-MM-DD
+    site   TEXT NOT NULL,          -- host name: lower case, IDNA, no port
+    person TEXT NOT NULL,          -- id of a person who was active at that time
+    views  INTEGER NOT NULL,
+    PRIMARY KEY (day, site, person)
+) STRICT, WITHOUT ROWID;
+
+-- Every synchronisation that was begun. Counts are NULL where it did not get so far.
+CREATE TABLE IF NOT EXISTS run (
+    id         INTEGER PRIMARY KEY,
+    started    TEXT NOT NULL,
+    ended      TEXT,
+    outcome    TEXT NOT NULL       -- "running" in a run that nobody holds the lock for any
+               CHECK (outcome IN ('running', 'ok', 'refused', 'failed', 'killed')),
+                                   -- more is made "killed" by the next one
+    listed     INTEGER,            -- persons listed, readable or not
+    added      INTEGER,
+    found      INTEGER,
+    unreadable INTEGER,
+    reason     TEXT                -- why it was refused or failed; never a person's data
+) STRICT;
+
+PRAGMA user_version = 1;
+
+COMMIT;

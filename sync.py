@@ -1,0 +1,439 @@
+"""Synchronise the database with the register: read, compare, remove, add, serve.
+
+    python sync.py [--register FILE] [--database FILE] [--dry-run] [--force]
+    python sync.py --hide ID | --unhide ID
+
+    register --read_register--> Reading --compare--> Changes --swap--> SQLite --> app.py
+                 (no lock is held on the database)      (one transaction)
+
+Exit 0: done. 1: refused or failed, the stored persons stay. 2: wrong usage, setting or
+profile. 75: another synchronisation runs. The settings are those of README.
+"""
+
+import argparse
+import fcntl
+import logging
+import os
+import re
+import signal
+import sqlite3
+import sys
+import traceback
+import zoneinfo
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from register import (
+    LeftOut,
+    Person,
+    Profile,
+    Progress,
+    Reading,
+    Refused,
+    load_profile,
+    read_register,
+)
+
+HERE = Path(__file__).resolve().parent
+SCHEMA_VERSION = 1  # as schema.sql sets it
+BUSY = os.EX_TEMPFAIL  # 75
+GUARDED = 10  # from so many stored persons on, losing more than half is refused
+
+log = logging.getLogger("persona404.sync")
+
+
+# --- Settings, shared with app.py -----------------------------------------------------
+
+
+class Settings(NamedTuple):
+    """What a synchronisation needs to know."""
+
+    profile: Profile
+    database: Path
+    contact: str | None
+
+
+def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
+    """REGISTER, DATABASE, CONTACT and TZ; an empty one counts as not set. ValueError is one
+    line that names the setting. Relative paths start at the folder of this file."""
+    check_time_zone(environ.get("TZ", ""))
+    profile = load_profile(HERE / (environ.get("REGISTER") or "registers/demo.toml"))
+    database = HERE / (environ.get("DATABASE") or f"data/{profile.name}.db")
+    if database.is_dir() or not database.parent.is_dir():
+        raise ValueError(f"DATABASE: {database} is not a file in an existing folder")
+    contact = environ.get("CONTACT") or None
+    if contact and not re.fullmatch(r"https://[!-~]+|[^@\s]+@[^@\s]+\.[^@\s]+", contact, re.ASCII):
+        raise ValueError("CONTACT: must be a mail or https address")
+    if need_contact and not contact and profile.pages is None:
+        raise ValueError("CONTACT: a mail or https address must tell the register who reads it")
+    return Settings(profile, database, contact)
+
+
+def check_time_zone(name: str) -> None:
+    """The C library takes a misspelt TZ for UTC, silently."""
+    try:
+        if name:
+            zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"TZ: {name} is no time zone that this machine knows") from None
+
+
+def utc_now() -> str:
+    """2026-01-31T03:00:00Z"""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- The database, shared with app.py -------------------------------------------------
+
+
+def open_database(path: Path, busy_seconds: float) -> sqlite3.Connection:
+    """A connection in autocommit, waiting `busy_seconds` for a lock; a new file gets
+    schema.sql. sqlite3.DatabaseError where the schema is newer than this program."""
+    db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)
+    try:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise sqlite3.DatabaseError(
+                f"its schema version {version} is newer than this program's {SCHEMA_VERSION}"
+            )
+        db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        if version < SCHEMA_VERSION:
+            db.execute("PRAGMA journal_mode = WAL")  # stays with the file
+            db.executescript((HERE / "schema.sql").read_text("utf-8"))
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def erase(db: sqlite3.Connection) -> bool:
+    """Empty the write-ahead log, where deleted rows would live on; on the disk when it
+    returns. False while a reader holds an old snapshot: then the next run does it."""
+    db.execute("PRAGMA busy_timeout = 5000")  # writers wait as long
+    busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if busy:
+        log.warning("a reader holds the old list: removed data leave the disk at the next run")
+    return not busy
+
+
+@contextmanager
+def sole_run(database: Path) -> Iterator[bool]:
+    """Whether this is the only synchronisation of `database` just now. The lock (flock(2)
+    on a file that stays) dies with its holder."""
+    with Path(f"{database}.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def stored_persons(db: sqlite3.Connection) -> dict[str, Person]:
+    rows = db.execute("SELECT id, nombre, fecha, edad, lugar, foto, url FROM person")
+    return {row[0]: Person(*row) for row in rows}
+
+
+def hidden_ids(db: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in db.execute("SELECT id FROM hidden")}
+
+
+def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
+    """Replace the list, in the order of the API: newest date first, then id."""
+    ordered = sorted(persons, key=lambda person: person.id)
+    ordered.sort(key=lambda p: p.fecha[6:] + p.fecha[3:5] + p.fecha[:2], reverse=True)
+    db.execute("DELETE FROM person")
+    db.executemany(
+        "INSERT INTO person (position, id, nombre, fecha, edad, lugar, foto, url) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((position, *person) for position, person in enumerate(ordered, 1)),
+    )
+
+
+# --- Compare: pure -------------------------------------------------------------------
+
+
+class Changes(NamedTuple):
+    """What one reading makes of the stored persons."""
+
+    persons: list[Person]  # the new list
+    added: set[str]
+    found: set[str]
+    erased: set[str]  # listed still, but outside the filter: neither active nor found
+
+
+def compare(stored: Mapping[str, Person], reading: Reading, hidden: set[str]) -> Changes:
+    """Only absence from the register means found: a person who is listed but unreadable
+    stays as stored. Who is hidden is no part of any of it."""
+    listed = reading.listed - hidden
+    persons = {**stored, **reading.persons}
+    return Changes(
+        persons=[persons[id] for id in listed if id in persons],
+        added=reading.persons.keys() - stored.keys() - hidden,
+        found=stored.keys() - listed - reading.outside - hidden,
+        erased=stored.keys() & (reading.outside | hidden),
+    )
+
+
+def refusal(stored: Mapping[str, Person], reading: Reading, profile: Profile) -> str | None:
+    """Why this reading cannot be believed, or None. It names what an operator may do."""
+    listed = reading.listed
+    lost = Counter(left.field for left in reading.unreadable)
+    records = len(reading.persons) + len(reading.unreadable)
+    if not records:
+        return f"nobody is listed on {reading.pages} list pages; {ADVICE}"
+    if len(reading.unreadable) > profile.max_unreadable * records:
+        fields = ", ".join(f"{field} {count}" for field, count in lost.most_common())
+        return f"{lost.total()} of {records} records are unreadable ({fields}); {ADVICE}"
+    still = len(stored.keys() & listed)
+    if len(stored) >= GUARDED and 2 * still < len(stored):
+        return f"only {still} of {len(stored)} stored persons are still listed; {ADVICE}"
+    return None
+
+
+ADVICE = (
+    "if the register's pages have changed, mend its profile with `python sync.py --dry-run`; "
+    "if it is true, run `python sync.py --force`"
+)
+
+
+# --- One synchronisation -------------------------------------------------------------
+
+
+def synchronise(settings: Settings, force: bool, progress: Progress) -> bool:
+    """Run once and record it; the caller holds the lock. False when the run was refused
+    and the stored persons stay. ValueError for a database of another register."""
+    profile, database, contact = settings
+    with closing(open_database(database, busy_seconds=60)) as db:
+        check_register(db, profile)
+        run = begin_run(db)
+        reading = None
+        try:
+            log.info("read: %s", profile.name)
+            reading = read_register(profile, contact, progress)
+            log_reading(reading)
+            changes = swap(db, run, reading, profile, force)
+            print(
+                f"{profile.name}: ok: {len(reading.listed)} listed, {len(changes.added)} added, "
+                f"{len(changes.found)} found, {len(reading.unreadable)} unreadable, "
+                f"{len(changes.persons)} active"
+            )
+            return True
+        except Refused as error:
+            log.error("%s: refused: %s", profile.name, error)
+            end_run(db, run, "refused", str(error), reading)
+            return False
+        except BaseException as error:
+            # Only its type: the text of an exception may quote a person.
+            end_run(db, run, "failed", type(error).__name__, reading)
+            raise
+        finally:
+            erase(db)
+
+
+def check_register(db: sqlite3.Connection, profile: Profile) -> None:
+    """ValueError where the database holds another register's persons: they would all be
+    taken for found."""
+    for (id,) in db.execute(
+        "SELECT id FROM person UNION ALL SELECT id FROM found UNION ALL SELECT id FROM hidden"
+    ):
+        if not id.startswith(f"{profile.name}-"):
+            raise ValueError(f"DATABASE: it holds the register of {id}, not {profile.name}")
+
+
+def begin_run(db: sqlite3.Connection) -> int:
+    """Record the start. Who holds the lock knows that no other run is running."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("UPDATE run SET outcome = 'killed' WHERE outcome = 'running'")
+        cursor = db.execute("INSERT INTO run (started, outcome) VALUES (?, 'running')", [utc_now()])
+        return cursor.lastrowid or 0
+
+
+def end_run(
+    db: sqlite3.Connection,
+    run: int,
+    outcome: str,
+    reason: str | None,
+    reading: Reading | None,
+    changes: Changes | None = None,
+) -> None:
+    db.execute(
+        "UPDATE run SET ended = :ended, outcome = :outcome, listed = :listed, added = :added, "
+        "found = :found, unreadable = :unreadable, reason = :reason WHERE id = :run",
+        {
+            "run": run,
+            "ended": utc_now(),
+            "outcome": outcome,
+            "reason": reason,
+            "listed": reading and len(reading.listed),
+            "unreadable": reading and len(reading.unreadable),
+            "added": changes and len(changes.added),
+            "found": changes and len(changes.found),
+        },
+    )
+
+
+def log_reading(reading: Reading) -> None:
+    for left in reading.unreadable:
+        log.warning("unreadable: %s", describe(left))
+    log.info(
+        "read: %d list pages, %d listed, %d unreadable, %d passed over, %d outside max_age",
+        reading.pages,
+        len(reading.listed),
+        len(reading.unreadable),
+        reading.passed_over,
+        len(reading.outside),
+    )
+
+
+def describe(left: LeftOut) -> str:
+    """Where a record went wrong, for a log: without its name or address."""
+    where = f"list page {left.page}, card {left.card}"
+    return f"{left.id or 'no id'} ({where}): {left.field}: {left.reason}"
+
+
+def swap(
+    db: sqlite3.Connection, run: int, reading: Reading, profile: Profile, force: bool
+) -> Changes:
+    """From the old list to the new one in one transaction, with the run's record. Refused
+    where the reading cannot be believed and `force` does not say that it is true."""
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        stored = stored_persons(db)
+        changes = compare(stored, reading, hidden_ids(db))
+        log.info("compare: %d stored, %d listed", len(stored), len(reading.listed))
+        reason = refusal(stored, reading, profile)
+        if reason and not force:
+            raise Refused(reason)
+        listed_again = reading.listed | reading.outside
+        db.executemany("DELETE FROM found WHERE id = ?", ((id,) for id in listed_again))
+        db.executemany("INSERT OR IGNORE INTO found VALUES (?)", ((id,) for id in changes.found))
+        log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
+        write_persons(db, changes.persons)
+        log.info("add: %d", len(changes.added))
+        end_run(db, run, "ok", reason and f"forced, although {reason}", reading, changes)
+    log.info("serve: %d active", len(changes.persons))
+    return changes
+
+
+# --- The commands --------------------------------------------------------------------
+
+
+def run(settings: Settings, force: bool, progress: Progress) -> int:
+    with sole_run(settings.database) as alone:
+        if not alone:
+            log.error("another synchronisation of %s is running", settings.database)
+            return BUSY
+        return 0 if synchronise(settings, force, progress) else 1
+
+
+def dry_run(settings: Settings, progress: Progress) -> int:
+    """Show what is read and what would change; write nothing, not even a lock."""
+    stored: dict[str, Person] = {}
+    hidden: set[str] = set()
+    if settings.database.exists():
+        # Not mode=ro, which would leave a -wal and a -shm file behind.
+        with closing(sqlite3.connect(f"{settings.database.as_uri()}?mode=rw", uri=True)) as db:
+            db.execute("PRAGMA query_only = ON")
+            check_register(db, settings.profile)
+            stored, hidden = stored_persons(db), hidden_ids(db)
+    reading = read_register(settings.profile, settings.contact, progress)
+    names = sys.stdout.isatty()  # a file or a pipe gets ids only
+    for person in reading.persons.values():
+        print(" | ".join(person) if names else person.id)
+    for left in reading.unreadable:
+        print(f"unreadable: {describe(left)}")
+    changes = compare(stored, reading, hidden)
+    for what in ("added", "found", "erased"):
+        ids = getattr(changes, what)
+        print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
+    if reason := refusal(stored, reading, settings.profile):
+        print(f"would be refused: {reason}")
+        return 1
+    return 0
+
+
+def hide(settings: Settings, id: str, hidden: bool) -> int:
+    """Take a person off now and for good, or let the next synchronisation bring it back.
+    Needs no lock: the swap reads the hidden inside its own transaction."""
+    name, database = settings.profile.name, settings.database
+    if not re.fullmatch(rf"{name}-[0-9]+", id):
+        raise ValueError(f"{id} is no id of the register {name}, whose ids are {name}-NUMBER")
+    with closing(open_database(database, busy_seconds=60)) as db:
+        check_register(db, settings.profile)
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            if hidden:
+                db.execute("INSERT OR IGNORE INTO hidden VALUES (?)", [id])
+                db.execute("DELETE FROM found WHERE id = ?", [id])
+                persons = stored_persons(db)
+                if persons.pop(id, None):
+                    write_persons(db, persons.values())
+            else:
+                db.execute("DELETE FROM hidden WHERE id = ?", [id])
+        erase(db)
+    print(f"{database}: {id} is {'hidden' if hidden else 'not hidden any more'}")
+    return 0
+
+
+def terminal_progress(text: str) -> None:
+    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description="Read the register and bring the database up to date.",
+        epilog="Relative paths start at the folder of this file. Settings: see README.md.",
+    )
+    parser.add_argument("--register", metavar="FILE", help="the register's profile")
+    parser.add_argument("--database", metavar="FILE", help="the SQLite file")
+    parser.add_argument("--force", action="store_true", help="store what would be refused")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="show, write nothing")
+    what.add_argument("--hide", metavar="ID", help="never show this person, from now on")
+    what.add_argument("--unhide", metavar="ID", help="let the next run show the person again")
+    options = parser.parse_args(arguments)
+
+    terminal = sys.stderr.isatty()
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.ERROR)
+    logging.getLogger("persona404").setLevel(logging.WARNING if terminal else logging.INFO)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    environ = dict(os.environ)
+    environ.update({"REGISTER": options.register} if options.register else {})
+    environ.update({"DATABASE": options.database} if options.database else {})
+    progress: Progress = terminal_progress if terminal else lambda text: None
+    try:
+        if id := options.hide or options.unhide:
+            settings = read_settings(environ, need_contact=False)
+            return hide(settings, id, hidden=bool(options.hide))
+        settings = read_settings(environ)
+        if options.dry_run:
+            return dry_run(settings, progress)
+        return run(settings, options.force, progress)
+    except ValueError as error:
+        print(f"sync.py: {error}", file=sys.stderr)
+        return 2
+    except Refused as error:
+        log.error("would be refused: %s", error)
+        return 1
+    except sqlite3.Error as error:
+        log.error("failed: DATABASE: %s: %s", settings.database, error)
+        return 1
+    except Exception as error:  # its text may quote a person; where it happened does not
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("failed: %s\n%s", type(error).__name__, where)
+        return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    finally:
+        if terminal:
+            terminal_progress("")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,293 @@
+"""A register that tests can break, the programs as processes, the API in two ways."""
+
+import http.client
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import waitress
+import webtest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import app  # noqa: E402
+import sync  # noqa: E402
+from register import Person  # noqa: E402
+
+KEY = "a-key-of-made-up-letters"
+
+
+class Answer(NamedTuple):
+    status: int = 200
+    body: bytes = b""
+    headers: tuple[tuple[str, str], ...] = (("Content-Type", "text/html; charset=utf-8"),)
+
+
+class Web:
+    """A real HTTP server on loopback. `pages` maps a path with its query to an Answer, or
+    to a function that is called with the request's handler; anything else is 404."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
+        self.asked: list[str] = []
+        self.agents: set[str] = set()
+        web = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                web.asked.append(self.path)
+                web.agents.add(self.headers["User-Agent"])
+                answer = web.pages.get(self.path, Answer(404))
+                if callable(answer):
+                    answer = answer(self)
+                self.send_response(answer.status)
+                for name, value in answer.headers:
+                    self.send_header(name, value)
+                if not any(name == "Content-Length" for name, _ in answer.headers):
+                    self.send_header("Content-Length", str(len(answer.body)))
+                self.end_headers()
+                self.wfile.write(answer.body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.host = f"127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=[0.01])
+        self.thread.start()
+
+    def put(self, path: str, html: str) -> None:
+        self.pages[path] = Answer(body=html.encode())
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    server = Web()
+    yield server
+    server.close()
+
+
+PROFILE = """\
+name = "prueba"
+start = "http://{host}/lista?n=1"
+next = "a.next"
+card = "li"
+pass_over = [{{ card = "b", pattern = "FUE ENCONTRADA" }}]
+max_age = 17
+pause = 0
+placeholder = "https://registro.example/silueta.png"
+no_photo = "sin_foto"
+[fields]
+url = [{{ card = "a", attr = "href" }}]
+nombre = [{{ card = "a" }}]
+fecha = [{{ file = "p", label = "Fecha" }}]
+edad = [{{ file = "p", label = "Edad" }}]
+lugar = [{{ file = "p", label = "Lugar" }}]
+foto = [{{ file = "img", attr = "src" }}]
+"""
+
+
+class Listed(NamedTuple):
+    """One made-up person of the register `prueba`."""
+
+    slug: str
+    fecha: str = "01/02/2024"
+    edad: str = "12 años"
+    lugar: str = "Villa Inventada, Salta Ficticia"
+    foto: str = "/fotos/{slug}.jpg"
+    stamp: str = ""
+
+    @property
+    def nombre(self) -> str:
+        return f"{self.slug.title()} Inventado Prueba"
+
+
+class Register:
+    """The register `prueba` on `web`, its profile and its database below `folder`."""
+
+    def __init__(self, web: Web, folder: Path):
+        self.web = web
+        (folder / "data").mkdir()
+        self.database = folder / "data" / "prueba.db"
+        self.profile = folder / "prueba.toml"
+        self.profile.write_text(PROFILE.format(host=web.host))
+
+    def publish(self, persons: list[Listed], per_page: int = 10) -> None:
+        pages = [persons[i : i + per_page] for i in range(0, len(persons), per_page)] or [[]]
+        for n, page in enumerate(pages, 1):
+            cards = "".join(
+                f"<li><a href='/file/{p.slug}'>{p.nombre}</a><b>{p.stamp}</b></li>" for p in page
+            )
+            more = f"<a class=next href='/lista?n={n + 1}'>más</a>" if n < len(pages) else ""
+            self.web.put(f"/lista?n={n}", f"<ul>{cards}</ul>{more}")
+        for p in persons:
+            self.web.put(
+                f"/file/{p.slug}",
+                f"<p>Fecha: {p.fecha}<br>Edad: {p.edad}<br>Lugar: {p.lugar}</p>"
+                f"<img src='{p.foto.format(slug=p.slug)}'>",
+            )
+
+    def id(self, slug: str) -> str:
+        from register import person_id
+
+        return person_id("prueba", f"https://{self.web.host}/file/{slug}")
+
+    def sync(self, *options: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        return run_sync(self.profile, self.database, *options, **environ)
+
+    def api(self) -> webtest.TestApp:
+        return webtest.TestApp(app.create_app(self.database, "prueba"))
+
+    def names(self) -> set[str]:
+        """First names of the active persons, as the API gives them."""
+        listed = self.api().get("/api/personas?limit=100").json["personas"]
+        return {person["nombre"].split()[0].lower() for person in listed}
+
+    def stats(self) -> dict[str, Any]:
+        result: dict[str, Any] = self.api().get("/api/stats").json
+        return result
+
+    def last_run(self) -> dict[str, Any]:
+        with closing(sqlite3.connect(self.database)) as db:
+            db.row_factory = sqlite3.Row
+            return dict(db.execute("SELECT * FROM run ORDER BY id DESC").fetchone())
+
+    def bytes_on_disk(self) -> bytes:
+        return b"".join(path.read_bytes() for path in self.database.parent.iterdir())
+
+
+def slugs(count: int) -> list[Listed]:
+    """`count` made-up persons: persona-a, persona-b ..."""
+    return [Listed(f"{chr(97 + i // 26)}{chr(97 + i % 26)}") for i in range(count)]
+
+
+@pytest.fixture
+def register(web: Web, tmp_path: Path) -> Register:
+    return Register(web, tmp_path)
+
+
+def child_environ(**environ: str) -> dict[str, str]:
+    """Settings of a child process: none of this one's."""
+    keep = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return {**keep, "CONTACT": "nadie@registro.example", **environ}
+
+
+def sync_command(profile: Path, database: Path, *options: str) -> list[str]:
+    command = [sys.executable, str(ROOT / "sync.py"), "--register", str(profile)]
+    return [*command, "--database", str(database), *options]
+
+
+def run_sync(
+    profile: Path, database: Path, *options: str, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        sync_command(profile, database, *options),
+        env=child_environ(**environ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+# --- A filled database, and the API over it ------------------------------------------
+
+
+def made_up(number: int, fecha: str = "01/02/2024") -> Person:
+    return Person(
+        f"prueba-{number}",
+        f"Persona {number} Inventada",
+        fecha,
+        "12 años",
+        "Villa Inventada, Ñandubay Ficticio",
+        f"https://registro.example/{number}.jpg",
+        f"https://registro.example/file/{number}",
+    )
+
+
+def fill(database: Path, persons: list[Person], ended: str | None = None) -> None:
+    with closing(sync.open_database(database, 5)) as db, db:
+        sync.write_persons(db, persons)
+        db.execute(
+            "INSERT INTO run (started, ended, outcome) VALUES (:t, :t, 'ok')",
+            {"t": ended or sync.utc_now()},
+        )
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: dict[str, str]  # names in lower case
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Client:
+    """The API through WSGI (`wsgi`) or through a running waitress."""
+
+    def __init__(self, kind: str, application: app.API):
+        self.server = None
+        if kind == "wsgi":
+            self.test = webtest.TestApp(application)
+        else:
+            self.server = waitress.create_server(application, port=0, threads=4)
+            self.stopped = threading.Event()
+            self.thread = threading.Thread(target=self.serve)
+            self.thread.start()
+
+    def serve(self) -> None:
+        while not self.stopped.is_set():
+            self.server.asyncore.loop(timeout=0.02, map=self.server._map, count=1)
+        self.server.task_dispatcher.shutdown()
+        self.server.asyncore.close_all(self.server._map)
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> Reply:
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.server is None:
+            got = self.test.request(path, method=method, headers=headers, expect_errors=True)
+            return Reply(got.status_int, {k.lower(): v for k, v in got.headers.items()}, got.body)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.effective_port)
+        with closing(connection):
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            fields = {name.lower(): value for name, value in answer.getheaders()}
+            return Reply(answer.status, fields, answer.read())
+
+    def close(self) -> None:
+        if self.server is not None:
+            self.stopped.set()
+            self.thread.join()
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    return tmp_path / "prueba.db"
+
+
+@pytest.fixture(params=["wsgi", "waitress"])
+def client(request: pytest.FixtureRequest, database: Path) -> Iterator[Client]:
+    """Over 25 persons, numbers 1 to 25, with the API key KEY."""
+    fill(database, [made_up(n, f"{n:02}/02/2024") for n in range(1, 26)])
+    served = Client(request.param, app.create_app(database, "prueba", KEY, lambda: True))
+    yield served
+    served.close()
