@@ -500,9 +500,13 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     try:
         settings = read_service_settings(os.environ)
-        profile, database, _ = settings.sync
+    except ValueError as error:
+        print(f"app.py: {error}", file=sys.stderr)
+        return 2
+    profile, database, _ = settings.sync
+    synchroniser = Synchroniser(database)
+    try:
         open_database(database, busy_seconds=60).close()
-        synchroniser = Synchroniser(database)
         server = waitress.create_server(
             create_app(database, profile.name, settings.api_key, synchroniser.start),
             host=settings.host,
@@ -514,13 +518,10 @@ def main() -> int:
             asyncore_use_poll=True,
             max_request_body_size=65536,
         )
-    except ValueError as error:
-        print(f"app.py: {error}", file=sys.stderr)
-        return 2
     except sqlite3.Error as error:
         print(f"app.py: DATABASE: {database}: {error}", file=sys.stderr)
         return 2
-    except OSError as error:
+    except (OSError, ValueError) as error:
         print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)
         return 2
     log.info("serving %s on http://%s:%s", profile.name, settings.host, server.effective_port)

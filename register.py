@@ -453,7 +453,9 @@ def parse(page: Page, encoding: str | None) -> BeautifulSoup:
 
 def is_text(node: PageElement) -> TypeGuard[NavigableString]:
     """Whether `node` is text that one sees: no comment, script or style."""
-    return type(node) in (NavigableString, CData)
+    parent = node.parent
+    seen = parent is None or parent.name not in ("script", "style", "template")
+    return seen and type(node) in (NavigableString, CData)
 
 
 def text_of(scope: Tag) -> str:

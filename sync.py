@@ -66,7 +66,7 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
     if database.is_dir() or not database.parent.is_dir():
         raise ValueError(f"DATABASE: {database} is not a file in an existing folder")
     contact = environ.get("CONTACT") or None
-    if contact and not re.fullmatch(r"https://[!-~]+|[^@\s]+@[^@\s]+\.[^@\s]+", contact, re.ASCII):
+    if contact and not re.fullmatch(r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", contact):
         raise ValueError("CONTACT: must be a mail or https address")
     if need_contact and not contact and profile.pages is None:
         raise ValueError("CONTACT: a mail or https address must tell the register who reads it")
@@ -113,7 +113,7 @@ def open_database(path: Path, busy_seconds: float) -> sqlite3.Connection:
 def erase(db: sqlite3.Connection) -> bool:
     """Empty the write-ahead log, where deleted rows would live on; on the disk when it
     returns. False while a reader holds an old snapshot: then the next run does it."""
-    db.execute("PRAGMA busy_timeout = 5000")  # writers wait as long
+    db.execute("PRAGMA busy_timeout = 1000")  # as long as views wait
     busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
         log.warning("a reader holds the old list: removed data leave the disk at the next run")
@@ -224,8 +224,8 @@ def synchronise(settings: Settings, force: bool, progress: Progress) -> bool:
             )
             return True
         except Refused as error:
-            log.error("%s: refused: %s", profile.name, error)
             end_run(db, run, "refused", str(error), reading)
+            log.error("%s: refused: %s", profile.name, error)
             return False
         except BaseException as error:
             # Only its type: the text of an exception may quote a person.

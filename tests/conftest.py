@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import queue
 import sqlite3
 import subprocess
 import sys
@@ -45,6 +46,7 @@ class Web:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 65536  # an answer in one piece: two wait for each other 40 ms
 
             def do_GET(self) -> None:
                 web.asked.append(self.path)
@@ -208,6 +210,68 @@ def run_sync(
     )
 
 
+class Service:
+    """app.py as a process, on a free port."""
+
+    def __init__(self, **environ: str):
+        environ = {"PORT": "0", **child_environ(), **environ}
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "app.py")], env=environ, stderr=subprocess.PIPE, text=True
+        )
+        self.log: list[str] = []
+        self.lines: queue.Queue[str] = queue.Queue()
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.put(line)
+        self.lines.put("")
+
+    def wait_for(self, text: str) -> str:
+        """The next line of the log that holds `text`."""
+        while line := self.lines.get(timeout=30):
+            self.log.append(line)
+            if text in line:
+                return line
+        raise AssertionError(f"{text!r} is not in the log: {self.log}")
+
+    def serving(self) -> "Service":
+        self.port = int(self.wait_for("serving").rpartition(":")[2])
+        return self
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> "Reply":
+        return ask(self.port, path, method, headers)
+
+    def stop(self) -> int:
+        """SIGTERM; the exit status."""
+        self.process.terminate()
+        status = self.process.wait(30)
+        self.reader.join()
+        while line := self.lines.get():
+            self.log.append(line)
+        return status
+
+
+@pytest.fixture
+def service(register: Register) -> Iterator[Callable[..., Service]]:
+    """Starts services over the database of `register`; what still runs is ended."""
+    started: list[Service] = []
+
+    def start(**environ: str) -> Service:
+        settings = {"REGISTER": str(register.profile), "DATABASE": str(register.database)}
+        started.append(Service(**{**settings, **environ}))
+        return started[-1]
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.kill()
+        one.reader.join()
+        one.process.communicate()
+
+
 # --- A filled database, and the API over it ------------------------------------------
 
 
@@ -242,6 +306,15 @@ class Reply(NamedTuple):
         return json.loads(self.body)
 
 
+def ask(port: int, path: str, method: str, headers: dict[str, str]) -> Reply:
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        fields = {name.lower(): value for name, value in answer.getheaders()}
+        return Reply(answer.status, fields, answer.read())
+
+
 class Client:
     """The API through WSGI (`wsgi`) or through a running waitress."""
 
@@ -262,16 +335,11 @@ class Client:
         self.server.asyncore.close_all(self.server._map)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Reply:
-        headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.server is None:
+            headers = {name.replace("_", "-"): value for name, value in headers.items()}
             got = self.test.request(path, method=method, headers=headers, expect_errors=True)
             return Reply(got.status_int, {k.lower(): v for k, v in got.headers.items()}, got.body)
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.effective_port)
-        with closing(connection):
-            connection.request(method, path, headers=headers)
-            answer = connection.getresponse()
-            fields = {name.lower(): value for name, value in answer.getheaders()}
-            return Reply(answer.status, fields, answer.read())
+        return ask(self.server.effective_port, path, method, headers)
 
     def close(self) -> None:
         if self.server is not None:

@@ -1,0 +1,631 @@
+"""Reading a register: real registers' pages, the profile language, the fetching."""
+
+import json
+import re
+import time
+from datetime import date
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import ROOT, Answer, Listed, Register, Web, slugs
+
+import register as reg
+from register import Age, Way
+
+SAVED = ROOT / "tests" / "registers"
+# For each saved register: its real site, and what file answers which path.
+SITES = {
+    "sifebu": (
+        "https://www.argentina.gob.ar",
+        {
+            "/seguridad/personasextraviadas": "lista-p0",
+            "/seguridad/personasextraviadas?page=1": "lista-p1",
+            "/persona-buscada/": "ficha-",
+        },
+    ),
+    "reniped": (
+        "https://desaparecidosenperu.policia.gob.pe",
+        {
+            "/Desaparecidos/menor_desaparecido": "menor_desaparecido",
+            "/Desaparecidos/nota_alerta_menor/": "nota-",
+        },
+    ),
+}
+
+
+def serve_saved(web: Web, name: str) -> str:
+    """Serve the saved pages of a register; its profile's text for this server."""
+    site, paths = SITES[name]
+    for path, file in paths.items():
+        for page in (SAVED / name).glob(f"{file}*.html" if path.endswith("/") else f"{file}.html"):
+            rest = page.stem.removeprefix(file) if path.endswith("/") else ""
+            web.pages[path + rest] = Answer(body=page.read_bytes())
+    text = (ROOT / "registers" / f"{name}.toml").read_text()
+    assert site in text
+    return "pause = 0\n" + text.replace(site, f"http://{web.host}")
+
+
+@pytest.mark.parametrize("name", [path.name for path in SAVED.iterdir()])
+def test_a_saved_register_reads_as_expected(name: str, register: Register) -> None:
+    register.profile.write_text(serve_saved(register.web, name))
+    expected = (SAVED / name / "expected.json").read_text()
+    expected = json.loads(expected.replace("registro.example", register.web.host))
+    for added in (len(expected), 0):
+        run = register.sync()
+        assert f"{added} added, 0 found, 0 unreadable" in run.stdout, run.stderr
+        listed = register.api().get("/api/personas").json["personas"]
+        for person in listed:
+            assert re.fullmatch(rf"{name}-[0-9]+", person.pop("id"))
+        assert sorted(listed, key=str) == sorted(expected, key=str)
+
+
+@pytest.mark.parametrize("name", [path.name for path in SAVED.iterdir()])
+def test_a_card_taken_off_a_saved_register_is_erased(name: str, register: Register) -> None:
+    register.profile.write_text(serve_saved(register.web, name))
+    register.sync()
+    gone = json.loads((SAVED / name / "expected.json").read_text())[0]
+    assert gone["nombre"].encode() in register.bytes_on_disk()
+    key = gone["url"].rpartition("/")[2]
+    for path, page in register.web.pages.items():
+        assert isinstance(page, Answer)
+        cut = re.sub(rb"href=\"[^\"]*/" + key.encode() + rb"\"", b"", page.body)
+        register.web.pages[path] = page._replace(body=cut)
+    register.sync()
+    api = register.api()
+    assert gone["nombre"] not in api.get("/api/personas").text
+    assert api.get("/api/persona-random").json["nombre"] != gone["nombre"]
+    assert api.get("/api/stats").json["found"] == 1
+    assert gone["nombre"].encode() not in register.bytes_on_disk()
+
+
+@pytest.mark.parametrize("name", ["sifebu", "reniped"])
+def test_a_profile_that_has_not_met_its_site_says_so(name: str) -> None:
+    head = (ROOT / "registers" / f"{name}.toml").read_text().split("name ")[0]
+    assert "NOT met the live site" in head
+    assert "--dry-run" in head
+
+
+def test_the_demo_register(tmp_path: Path) -> None:
+    profile = reg.load_profile(ROOT / "registers" / "demo.toml")
+    reading = reg.read_register(profile, None, lambda text: None)
+    assert (len(reading.persons), reading.pages, reading.passed_over) == (24, 3, 1)
+    assert (len(reading.outside), reading.unreadable) == (1, [])
+    photos = [person.foto for person in reading.persons.values()]
+    assert photos.count(profile.placeholder or "") == 1
+
+
+# --- Profiles ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('name = "prueba"', 'name = "Prueba1"', "matching regex '^[a-z]+$' - at `$.name`"),
+        ('name = "prueba"', "", "missing required field `name`"),
+        ('name = "prueba"', "name =", "Invalid value (at line 1"),
+        ("max_age = 17", "max_agge = 17", "unknown field `max_agge`"),
+        ("max_age = 17", 'max_age = "17"', "Expected `int | null`, got `str` - at `$.max_age`"),
+        ("max_age = 17", "max_age = -1", "Expected `int` >= 0 - at `$.max_age`"),
+        ("max_age = 17", "first_page = 2", "Expected `int` <= 1 - at `$.first_page`"),
+        ("max_age = 17", "max_unreadable = 2", "at `$.max_unreadable`"),
+        ("max_age = 17", "pause = 1", "Cannot overwrite a value"),
+        ("max_age = 17", 'encoding = "utf-ocho"', "`encoding` is unknown: utf-ocho"),
+        ("max_age = 17", 'pages = "nowhere"', "`pages`: there is no nowhere beside"),
+        ("max_age = 17", 'ca_bundle = "x.pem"', "`ca_bundle`: there is no x.pem beside"),
+        ("max_age = 17", 'several = "("', "`several` is no regular expression"),
+        ("max_age = 17", 'months = ["enero"]', "of length >= 12 - at `$.months`"),
+        ('card = "li"', 'card = "li["', "`card` is no CSS selector"),
+        ('card = "li"', 'card = "li:has(> td a)["', "`card` is no CSS selector"),
+        ('next = "a.next"', 'next = "a:nexxt"', "`next` is no CSS selector"),
+        ("/lista?n=1", "/lista?n={page}", "`next` cannot stand beside a {page}"),
+        ('start = "http:', 'start = "ftp:', "`start` is no http or https address"),
+        ('placeholder = "https:', 'placeholder = "data:', "`placeholder` is no http or https"),
+        ('card = "a" }', 'card = "a", patern = "x" }', "unknown field `patern` - at `$.fields.nom"),
+        ('card = "a" }', 'card = "a", pattern = "(" }', "`pattern` is no regular expression"),
+        ('card = "a" }', 'card = "a", file = "a" }', "needs one of `card` and `file` - at `$.fi"),
+        ('card = "a" }', 'label = "Nombre" }', "needs one of `card` and `file` - at `$.fields.no"),
+        ('card = "a" }', 'card = "a[" }', "`card` is no CSS selector"),
+        ('nombre = [{ card = "a" }]', "nombre = []", "of length >= 1 - at `$.fields.nombre`"),
+        ('nombre = [{ card = "a" }]', "", "missing required field `nombre` - at `$.fields`"),
+        ("edad = [", "apodo = [", "unknown field `apodo` - at `$.fields`"),
+        ('url = [{ card = "a",', 'url = [{ file = "a",', "`url` is read on the card"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_one_line(
+    register: Register, old: str, new: str, line: str
+) -> None:
+    text = register.profile.read_text()
+    assert old in text
+    register.profile.write_text(text.replace(old, new, 1))
+    refused = register.sync()
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"sync.py: {register.profile}: ")
+    assert line in refused.stderr
+    assert refused.stderr.count("\n") == 1
+    assert not register.database.exists()
+
+
+def test_a_profile_that_is_not_there(register: Register) -> None:
+    register.profile.unlink()
+    refused = register.sync()
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "prueba.toml" in refused.stderr
+
+
+# --- Texts ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("a<br>b", "a\nb"),
+        ("<p>a <b>b</b>c</p>d", "a bc\nd"),
+        ("<td>a</td><td>b</td>", "ab"),  # no table: html5lib drops the cells
+        ("<table><tr><td>a<td>b</table>", "a\nb"),
+        ("a<!-- x --><script>y</script><style>z</style>b", "ab"),
+        (" a \n\t b&nbsp;&amp;c ", "a b &c"),
+    ],
+)
+def test_text_of(html: str, text: str) -> None:
+    assert reg.text_of(BeautifulSoup(html, "html5lib")) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("  Ana\xa0 \n María ", "Ana María"),
+        ("Ana &amp;amp; &lt;b&gt;María&lt;/b&gt;", "Ana & María"),
+        ("A\u202ena\u200b Ma\u00adría\x07", "Ana María"),
+        ("a < b > c", "a < b > c"),
+    ],
+)
+def test_clean(text: str, cleaned: str) -> None:
+    assert reg.clean(reg.clean(text)) == cleaned
+
+
+LABELS = """
+<p>Edad: 15 años<br>Lugar : Salta</p>
+<p><b>FECHA DEL HECHO:</b> <b>1/2/2024</b><br><b>VACÍO:</b> <b></b><br><b>PAIS:</b> <b>X</b></p>
+<dl><dt>Provincia</dt><dd>Jujuy</dd></dl>
+<table><tr><td><b>OJOS :</b></td><td><b>PARDOS</b></td></tr></table>
+<div><h5>Municipio.</h5><h4>Torreón</h4></div>
+<p><i>Sexo</i>: F</p>
+<div><p>Último:</p></div><div>no</div>
+"""
+
+
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("edad", "15 años"),
+        ("LUGAR:", "Salta"),
+        ("Fecha del hecho", "1/2/2024"),
+        ("vacio", ""),
+        ("país", "X"),
+        ("provincia", "Jujuy"),
+        ("ojos", "PARDOS"),
+        ("municipio", "Torreón"),
+        ("sexo", "F"),
+        ("fecha", ""),
+    ],
+)
+def test_the_value_behind_a_label(label: str, value: str) -> None:
+    tree = BeautifulSoup(LABELS, "html5lib")
+    assert reg.look(Way(card="", label=label), tree) == value
+
+
+CARD = BeautifulSoup(
+    """<div class=c><h2>Ana</h2><h3>Inventada</h3><p>En Salta, provincia de Prueba, hoy</p>
+    <img class="x y" src="" data-original="/a.jpg"><i style="background: url('//h/b.jpg')"></i>
+    <meta content="2024-02-01"></div>""",
+    "html5lib",
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        (Way(card="h2"), "Ana"),
+        (Way(card=("h2", "h3")), "Ana Inventada"),
+        (Way(card=("h2", "h4", "h3"), join="-"), "Ana-Inventada"),
+        (Way(card="h2, h3"), "Ana"),
+        (Way(card="h4"), ""),
+        (Way(card="", pattern="inventada"), "Inventada"),
+        (Way(card="p", pattern="en ([^,]+), provincia de ([^,]+)", join=", "), "Salta, Prueba"),
+        (Way(card="p", pattern="(nada)?En"), ""),
+        (Way(card="h2, h3", pattern="Inv.*"), "Inventada"),
+        (Way(card="img", attr="src"), ""),
+        (Way(card="img", attr="data-original"), "/a.jpg"),
+        (Way(card="img", attr="class"), "x y"),
+        (Way(card="i", attr="style", pattern=r"url\('?(.+?)'?\)"), "//h/b.jpg"),
+        (Way(card="meta", attr="content"), "2024-02-01"),
+    ],
+)
+def test_a_way(way: Way, text: str) -> None:
+    assert reg.look(way, CARD) == text
+
+
+TODAY = date(2026, 1, 31)
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("01/02/2024", date(2024, 2, 1)),
+        ("1-2-2024", date(2024, 2, 1)),
+        ("2.1.2006. godine", date(2006, 1, 2)),
+        ("01/ 08/ 2016", date(2016, 8, 1)),
+        ("23/102024", date(2024, 10, 23)),
+        ("03/09/19", date(2019, 9, 3)),
+        ("03/09/98", date(1998, 9, 3)),
+        ("2024-02-01T10:00:00Z", date(2024, 2, 1)),
+        ("12/08/2024 12:00:00 a.m.", date(2024, 8, 12)),
+        ("3/07/24 07:30", date(2024, 7, 3)),
+        ("el día 8 de Marzo de 2014 en", date(2014, 3, 8)),
+        ("18 de septiembre del año 2006", date(2006, 9, 18)),
+        ("1º de setiembre de 2006", date(2006, 9, 1)),
+        ("3 ene. 2020", date(2020, 1, 3)),
+        ("8 DE MARZO DE 2024, publicado 2024-04-01", date(2024, 3, 8)),
+        ("31/01/2026", TODAY),
+        ("01/02/2026", None),
+        ("31/02/2024", None),
+        ("29/02/2023", None),
+        ("31/02/2024, es decir 01/03/2024", None),
+        ("8 de mayonesa de 2014", None),
+        ("00/00/0000", None),
+        ("12/08", None),
+        ("", None),
+    ],
+)
+def test_read_date(text: str, day: date | None) -> None:
+    assert reg.read_date(text, reg.MONTHS, TODAY) == day
+
+
+@pytest.mark.parametrize(
+    ("text", "age"),
+    [
+        ("15 AÑOS", "15 años"),
+        ("8", "8 años"),
+        ("1 año", "1 año"),
+        ("1 año y 6 meses", "1 año"),
+        ("EDAD: 7 Meses", "7 meses"),
+        ("1 mes", "1 mes"),
+        ("0 años", "0 años"),
+        ("3 días", None),
+        ("2 semanas", None),
+        ("12 y 14 años", None),
+        ("12-14 años", None),
+        ("2009", None),
+        ("130 años", None),
+        ("muchos", None),
+    ],
+)
+def test_read_age(text: str, age: str | None) -> None:
+    read = reg.read_age(text, ("mes", "meses"))
+    assert (read and str(read)) == age
+
+
+@pytest.mark.parametrize(
+    ("born", "day", "age"),
+    [
+        (date(2008, 5, 2), date(2023, 8, 1), Age(15, False)),
+        (date(2008, 8, 2), date(2023, 8, 1), Age(14, False)),
+        (date(2008, 8, 1), date(2023, 8, 1), Age(15, False)),
+        (date(2023, 1, 31), date(2023, 2, 28), Age(0, True)),
+        (date(2022, 9, 1), date(2023, 8, 1), Age(11, True)),
+        (date(2012, 2, 29), date(2013, 2, 28), Age(11, True)),
+        (date(2023, 8, 2), date(2023, 8, 1), None),
+    ],
+)
+def test_age_between(born: date, day: date, age: Age | None) -> None:
+    assert reg.age_between(born, day) == age
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ELIAN  SUPUESTO", "ELIAN SUPUESTO"),
+        ("Ñusta Ramón y Cajal", "Ñusta Ramón y Cajal"),
+        ("Ana y Luis Inventado", None),
+        ("Ana Prueba / Luis Prueba", None),
+        ("Ana Prueba &amp; Luis", None),
+        ("An\ufffd Prueba", None),
+        ("---", None),
+        ("x" * 201, None),
+        ("<b></b>", None),
+    ],
+)
+def test_read_name(text: str, name: str | None) -> None:
+    assert reg.read_name(text, reg.SEVERAL) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("Salta ,  Jujuy", "Salta, Jujuy"), (", Jujuy", "Jujuy"), ("Salta,", "Salta"), (",", None)],
+)
+def test_read_place(text: str, place: str | None) -> None:
+    assert reg.read_place(text) == place
+
+
+@pytest.mark.parametrize(
+    ("base", "text", "address"),
+    [
+        ("http://a.example/b/c", "../d", "http://a.example/d"),
+        ("https://a.example/", "//H.example/niño 1.jpg", "https://h.example/ni%C3%B1o%201.jpg"),
+        ("https://a.example/", "javascript:alert(1)", None),
+        ("https://a.example/", "data:image/png;base64,AA", None),
+        ("https://a.example/", "https://u:p@a.example/", None),
+        ("https://a.example/", "http://[::1", None),
+        ("https://a.example/", "http:///x", None),
+        ("https://a.example/", "/" + "x" * 2000, None),
+    ],
+)
+def test_absolute(base: str, text: str, address: str | None) -> None:
+    if address is None:
+        with pytest.raises(ValueError):
+            reg.absolute(base, text)
+    else:
+        assert reg.absolute(base, text) == address
+
+
+@pytest.mark.parametrize(
+    ("address", "raised"),
+    [
+        ("http://a.example:80/b?c", "https://a.example/b?c"),
+        ("http://a.example:8080/b", "https://a.example:8080/b"),
+        ("https://a.example/b", "https://a.example/b"),
+    ],
+)
+def test_https(address: str, raised: str) -> None:
+    assert reg.https(address) == raised
+
+
+@pytest.mark.parametrize(
+    ("head", "charset", "encoding", "body", "text"),
+    [
+        ("", None, None, "ñ".encode(), "ñ"),
+        ("<meta charset=iso-8859-1>", None, None, b"\xf1", "ñ"),
+        ("<meta charset=iso-8859-1>", "utf-8", None, "ñ".encode(), "ñ"),
+        ("", "nonsense", None, "ñ".encode(), "ñ"),
+        ("", "utf-8", "iso-8859-1", b"\xf1", "ñ"),
+        ("", None, None, b"\xf1o", "\ufffdo"),
+    ],
+)
+def test_encoding(
+    head: str, charset: str | None, encoding: str | None, body: bytes, text: str
+) -> None:
+    page = reg.Page("https://a.example/", 200, None, charset, head.encode() + b"<p>" + body)
+    assert reg.text_of(reg.parse(page, encoding)) == text
+
+
+# --- Lists ---------------------------------------------------------------------------
+
+
+def numbered(register: Register, first: int) -> None:
+    text = register.profile.read_text().replace("n=1", "n={page}").replace('next = "a.next"', "")
+    register.profile.write_text(f"first_page = {first}\n{text}")
+
+
+def test_numbered_pages_end_where_nobody_is_new(register: Register) -> None:
+    numbered(register, 1)
+    register.publish(slugs(5), per_page=2)
+    register.web.pages["/lista?n=4"] = register.web.pages["/lista?n=3"]
+    assert "5 listed" in register.sync().stdout
+    assert [path for path in register.web.asked if "lista" in path] == [
+        f"/lista?n={n}" for n in (1, 2, 3, 4)
+    ]
+
+
+def test_numbered_pages_may_begin_at_0(register: Register) -> None:
+    numbered(register, 0)
+    register.publish(slugs(5), per_page=2)
+    register.web.pages["/lista?n=0"] = register.web.pages["/lista?n=1"]
+    register.web.pages["/lista?n=1"] = register.web.pages["/lista?n=2"]
+    register.web.put("/lista?n=2", "")
+    assert "4 listed" in register.sync().stdout
+
+
+def test_a_list_without_end_is_refused(register: Register) -> None:
+    text = register.profile.read_text()
+    register.profile.write_text(f"max_pages = 2\n{text}")
+    register.publish(slugs(5), per_page=2)
+    refused = register.sync()
+    assert refused.returncode == 1
+    assert "more than 2 list pages" in refused.stderr
+
+
+def test_next_links_in_a_circle_end(register: Register) -> None:
+    register.publish(slugs(4), per_page=2)
+    page = register.web.pages["/lista?n=2"]
+    assert isinstance(page, Answer)
+    body = page.body + b"<a class=next href='/lista?n=1#top'>otra vez</a>"
+    register.web.pages["/lista?n=2"] = page._replace(body=body)
+    assert "4 listed" in register.sync().stdout
+
+
+def test_several_start_addresses_are_one_register(register: Register) -> None:
+    text = register.profile.read_text()
+    starts = f'start = ["http://{register.web.host}/lista?n=1", "http://{register.web.host}/b"]'
+    register.profile.write_text(re.sub("start = .*", starts, text))
+    register.publish(slugs(3))
+    register.web.put("/b", "<li><a href='/file/ac'>Ac</a></li><li><a href='/file/ad'>Ad</a></li>")
+    register.web.pages["/file/ad"] = register.web.pages["/file/ac"]
+    assert "4 listed, 4 added" in register.sync().stdout
+
+
+def test_one_file_linked_twice_is_one_person(register: Register) -> None:
+    register.publish([Listed("ana")])
+    register.web.put(
+        "/lista?n=1",
+        "<li><a href='/file/ana#foto'><img></a></li><li><a href='/file/ana'>Ana Prueba</a></li>",
+    )
+    assert "1 listed, 1 added, 0 found, 0 unreadable" in register.sync().stdout
+    assert register.names() == {"ana"}
+
+
+def test_a_card_without_a_link_is_named_by_its_place(register: Register) -> None:
+    register.publish(slugs(12))
+    page = register.web.pages["/lista?n=1"]
+    assert isinstance(page, Answer)
+    register.web.pages["/lista?n=1"] = page._replace(
+        body=page.body.replace(b"href='/file/ab'", b"href='https://elsewhere.example/ab'")
+    )
+    assert "no id (list page 1, card 2): url" in register.sync().stderr
+
+
+def test_two_files_with_one_id_are_refused(register: Register) -> None:
+    one, two = ("https://registro.example/22670797", "https://registro.example/32798511")
+    assert reg.person_id("prueba", one) == reg.person_id("prueba", two)
+    folder = register.profile.parent / "pages"
+    folder.mkdir()
+    (folder / "lista?n=1").write_text(f"<li><a href='{one}'>A</a></li><li><a href='{two}'>B</a>")
+    text = register.profile.read_text().replace(f"http://{register.web.host}", one[:24])
+    register.profile.write_text(f'pages = "pages"\n{text}')
+    refused = register.sync()
+    assert refused.returncode == 1
+    assert "two different files have the id prueba-" in refused.stderr
+
+
+def test_an_id_is_made_of_the_address() -> None:
+    # printf %s https://registro.example/a | sha256sum | head -c 12, from hexadecimal
+    assert reg.person_id("prueba", "https://registro.example/a") == "prueba-228972813543334"
+
+
+# --- Fetching ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fetcher(register: Register) -> reg.Fetcher:
+    return reg.Fetcher(reg.load_profile(register.profile), "nadie@registro.example")
+
+
+def redirect(to: str) -> Answer:
+    return Answer(302, headers=(("Location", to),))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(404), "HTTP 404"),
+        (Answer(204), "HTTP 204"),
+        (Answer(500), "HTTP 500"),
+        (redirect("/x"), "more than 5 redirects"),
+        (redirect("https://elsewhere.example/"), "off the register's hosts"),
+        (redirect("http://169.254.1.1/"), "off the register's hosts"),
+        (redirect("http://127.0.0.1:1/"), "off the register's hosts"),
+        (redirect("file:///etc/passwd"), "no web address"),
+        (Answer(body=b"x" * (reg.PAGE_BYTES + 1)), "more than 10 MB"),
+        (Answer(body=b"cut", headers=(("Content-Length", "999"),)), "ConnectionError|Chunked"),
+        (Answer(body=b"no gzip", headers=(("Content-Encoding", "gzip"),)), "ContentDecoding"),
+    ],
+)
+def test_a_page_that_cannot_be_had(
+    web: Web, fetcher: reg.Fetcher, answer: Answer, reason: str
+) -> None:
+    web.pages["/x"] = close_after(answer)
+    with pytest.raises(reg.PageError, match=reason):
+        fetcher.get(f"http://{web.host}/x")
+
+
+def close_after(answer: Answer):
+    def serve(handler: BaseHTTPRequestHandler) -> Answer:
+        handler.close_connection = True
+        return answer
+
+    return serve
+
+
+def test_a_passing_fault_is_tried_again(web: Web, fetcher: reg.Fetcher) -> None:
+    answers = iter([Answer(503), Answer(429), Answer(body=b"there")])
+    web.pages["/x"] = lambda _: next(answers)
+    assert fetcher.get(f"http://{web.host}/x").body == b"there"
+
+
+def test_retry_after_is_honoured(web: Web, fetcher: reg.Fetcher) -> None:
+    answers = iter([Answer(503, headers=(("Retry-After", "1"),)), Answer(body=b"there")])
+    web.pages["/x"] = lambda _: next(answers)
+    began = time.monotonic()
+    fetcher.get(f"http://{web.host}/x")
+    assert time.monotonic() - began >= 1
+
+
+def test_a_pause_lies_between_requests(register: Register) -> None:
+    text = register.profile.read_text().replace("pause = 0", "pause = 0.2")
+    register.profile.write_text(text)
+    fetcher = reg.Fetcher(reg.load_profile(register.profile), "nadie@registro.example")
+    register.web.put("/x", "x")
+    began = time.monotonic()
+    for _ in range(3):  # and robots.txt: four requests, three pauses
+        fetcher.get(f"http://{register.web.host}/x")
+    assert time.monotonic() - began >= 0.6
+
+
+def test_a_redirect_within_the_register_is_followed(web: Web, fetcher: reg.Fetcher) -> None:
+    web.pages["/x"] = redirect("/y")
+    web.put("/y", "there")
+    page = fetcher.get(f"http://{web.host}/x")
+    assert (page.url, page.body) == (f"http://{web.host}/y", b"there")
+
+
+def test_the_user_agent_names_the_service_and_the_contact(web: Web, fetcher: reg.Fetcher) -> None:
+    web.put("/x", "x")
+    fetcher.get(f"http://{web.host}/x")
+    assert web.agents == {"persona404/1 (+nadie@registro.example)"}
+
+
+@pytest.mark.parametrize(
+    ("robots", "allowed"),
+    [
+        (Answer(404), True),
+        (Answer(410), True),
+        (Answer(body=b"User-agent: *\nDisallow: /secret"), True),
+        (Answer(body=b"User-agent: *\nDisallow: /*.html$"), True),
+        (Answer(body=b"User-agent: *\nDisallow: /\nAllow: /x"), True),
+        (Answer(body=b"User-agent: *\nDisallow: /*?n="), False),
+        (Answer(body=b"User-agent: Persona404\nDisallow: /x"), False),
+        (redirect("/elsewhere.txt"), True),
+    ],
+)
+def test_robots_txt(web: Web, fetcher: reg.Fetcher, robots: Answer, allowed: bool) -> None:
+    web.pages["/robots.txt"] = robots
+    web.put("/x?n=1", "there")
+    if allowed:
+        assert fetcher.get(f"http://{web.host}/x?n=1").body == b"there"
+    else:
+        with pytest.raises(reg.PageError, match="forbids it"):
+            fetcher.get(f"http://{web.host}/x?n=1")
+    assert web.asked[0] == "/robots.txt"
+
+
+def test_robots_txt_is_off_by_permission(register: Register) -> None:
+    register.profile.write_text("robots = false\n" + register.profile.read_text())
+    register.publish(slugs(1))
+    register.web.put("/robots.txt", "User-agent: *\nDisallow: /")
+    assert "1 listed" in register.sync().stdout
+    assert "/robots.txt" not in register.web.asked
+
+
+def test_a_certificate_that_cannot_be_verified(register: Register) -> None:
+    text = register.profile.read_text().replace("pause = 0", 'ca_bundle = "ca.pem"\npause = 0')
+    (register.profile.parent / "ca.pem").write_text("")
+    register.profile.write_text(text.replace("http://", "https://"))
+    refused = register.sync()
+    assert refused.returncode == 1
+    assert "robots.txt: " in refused.stderr
+
+
+def test_a_page_that_takes_too_long_is_given_up() -> None:
+    began = time.monotonic()
+    with pytest.raises(reg.PageError, match="took more than 0 s"), reg.time_limit(0.05):
+        re.search("(a+)+b", "a" * 40)
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("path", ["/../profile.toml", "/%2e%2e/profile.toml", "/nothing", "/"])
+def test_saved_pages_stay_in_their_folder(tmp_path: Path, path: str) -> None:
+    (tmp_path / "profile.toml").touch()
+    (tmp_path / "pages").mkdir()
+    with pytest.raises(reg.PageError):
+        reg.saved_page(tmp_path / "pages", f"https://registro.example{path}")

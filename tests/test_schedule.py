@@ -1,0 +1,172 @@
+"""When a synchronisation is due, in a named time zone and across both clock changes."""
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import schedule
+
+import app
+import sync
+
+MADRID = ZoneInfo(
+    "Europe/Madrid"
+)  # 2026: forward on 29 March at 02:00, back on 25 October at 03:00
+
+
+@pytest.fixture(autouse=True)
+def madrid(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Madrid")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def at(text: str | None) -> datetime | None:
+    """ "15 03:10" is 15 June 2026, 03:10 in Madrid."""
+    return text and datetime.strptime(f"2026-06-{text}", "%Y-%m-%d %H:%M").replace(tzinfo=MADRID)
+
+
+@pytest.mark.parametrize(
+    ("now", "success", "attempt", "failures", "due"),
+    [
+        # a new service
+        ("15 12:00", None, None, 0, True),
+        ("15 12:59", None, "15 12:00", 1, False),
+        ("15 13:00", None, "15 12:00", 1, True),
+        ("15 15:00", None, "15 14:00", 3, True),
+        ("15 16:00", None, "15 15:00", 4, False),
+        ("16 03:00", None, "15 15:00", 0, True),
+        # every night
+        ("15 02:59", "14 03:05", "14 03:00", 0, False),
+        ("15 03:00", "14 03:05", "14 03:00", 0, True),
+        ("15 03:06", "15 03:05", "15 03:00", 0, False),
+        ("15 23:59", "15 03:05", "15 03:00", 0, False),
+        # a failure, and its three retries
+        ("15 03:30", "14 03:05", "15 03:00", 1, False),
+        ("15 04:00", "14 03:05", "15 03:00", 1, True),
+        ("15 05:00", "14 03:05", "15 04:00", 2, True),
+        ("15 06:00", "14 03:05", "15 05:00", 3, True),
+        ("15 07:00", "14 03:05", "15 06:00", 4, False),
+        ("16 02:59", "14 03:05", "15 06:00", 4, False),
+        ("16 03:00", "14 03:05", "15 06:00", 0, True),
+        # success by hand, then a failed trigger: the night's list is there
+        ("15 12:00", "15 09:00", "15 10:00", 1, False),
+        # by hand shortly before the time: an hour's rest first
+        ("15 03:00", "15 02:31", "15 02:30", 0, False),
+        ("15 03:30", "15 02:31", "15 02:30", 0, True),
+        # a service that was down at the time, or for days
+        ("15 09:00", "14 16:00", "14 16:00", 0, True),
+        ("15 02:00", "12 03:05", "12 03:00", 0, True),
+        # a clock that was a day ahead
+        ("15 12:00", "16 12:00", "16 12:00", 0, True),
+        ("15 12:30", "16 12:00", "15 12:00", 1, False),
+    ],
+)
+def test_is_due(
+    now: str, success: str | None, attempt: str | None, failures: int, due: bool
+) -> None:
+    clock = dt.time(3, 0)
+    moment = at(now)
+    assert moment is not None
+    assert app.is_due(moment, clock, at(success), at(attempt), failures) == due
+
+
+@pytest.mark.parametrize("clock", ["00:00", "01:59", "02:00", "02:30", "03:00", "23:59"])
+@pytest.mark.parametrize("first", ["2026-03-27", "2026-10-23"])
+def test_once_a_day_across_a_clock_change(clock: str, first: str) -> None:
+    begin = datetime.fromisoformat(first).replace(tzinfo=MADRID).astimezone(dt.UTC)
+    wanted = dt.time.fromisoformat(clock)
+    last = begin - timedelta(hours=2)
+    runs: list[datetime] = []
+    for minute in range(5 * 24 * 60):
+        now = begin + timedelta(minutes=minute)
+        if app.is_due(now, wanted, last, last, 0):
+            last = now
+            runs.append(now.astimezone(MADRID))
+    days = [run.date().isoformat()[-2:] for run in runs[1:-1]]
+    assert len(days) == len(set(days)) >= 3
+    usual = {run.time() for run in runs[1:-1]}
+    assert wanted in usual
+    assert len(usual - {wanted}) <= 1  # 02:30 does not exist on one of the days
+
+
+@pytest.fixture
+def synchroniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> app.Synchroniser:
+    one = app.Synchroniser(tmp_path / "x.db")
+    monkeypatch.setattr(one, "start", lambda: setattr(one, "started", datetime.now(dt.UTC)))
+    return one
+
+
+def record(database: Path, outcome: str, age: timedelta) -> None:
+    when = (datetime.now(dt.UTC) - age).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with closing(sync.open_database(database, 5)) as db:
+        db.execute("INSERT INTO run (started, ended, outcome) VALUES (?1, ?1, ?2)", [when, outcome])
+
+
+@pytest.mark.parametrize(
+    ("runs", "started"),
+    [
+        ([], True),
+        ([("ok", 0.0)], False),
+        ([("ok", 25)], True),
+        ([("ok", 25), ("failed", 0.5)], False),
+        ([("ok", 25), ("killed", 0.5)], False),
+        ([("ok", 50), ("failed", 26)], True),
+    ],
+)
+def test_the_runs_on_record_decide(
+    synchroniser: app.Synchroniser, runs: list[tuple[str, float]], started: bool
+) -> None:
+    for outcome, hours in runs:
+        record(synchroniser.database, outcome, timedelta(hours=hours))
+    synchroniser.start_if_due((datetime.now() - timedelta(minutes=1)).time())
+    assert (synchroniser.started is not None) == started
+
+
+def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: app.Synchroniser) -> None:
+    clock = (datetime.now() - timedelta(minutes=1)).time()
+    synchroniser.start_if_due(clock)
+    first = synchroniser.started
+    synchroniser.start_if_due(clock)
+    assert synchroniser.started is first is not None
+
+
+def test_the_clock_looks_every_minute_whatever_happens(
+    synchroniser: app.Synchroniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[datetime] = []
+    clock = datetime(2026, 6, 15, 1, 2, 3)
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> datetime:
+            return clock
+
+    def sleep(seconds: float) -> None:
+        nonlocal clock
+        clock += timedelta(seconds=seconds)
+
+    def look(at: dt.time) -> None:
+        looks.append(clock)
+        if len(looks) == 200:
+            raise SystemExit
+        raise OSError("a disk is full")
+
+    monkeypatch.setattr(schedule.datetime, "datetime", Clock)
+    monkeypatch.setattr(app.time, "sleep", sleep)
+    monkeypatch.setattr(synchroniser, "start_if_due", look)
+    with pytest.raises(SystemExit):
+        app.keep_time(synchroniser, dt.time(3, 0))
+    assert looks[0] == datetime(2026, 6, 15, 1, 2, 3)
+    gaps = {later - earlier for earlier, later in pairwise(looks[1:])}
+    assert max(gaps) < timedelta(seconds=61)
+    assert min(gaps) > timedelta(seconds=59)
+    assert {moment.second for moment in looks[1:]} == {0}
