@@ -1,0 +1,96 @@
+"""README and the programs agree: commands, routes, settings, options, profile keys."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import KEY, ROOT, Service
+
+import app
+import register
+
+README = (ROOT / "README.md").read_text()
+PROFILES = (ROOT / "registers" / "README.md").read_text()
+CODE = "".join((ROOT / name).read_text() for name in ("app.py", "sync.py"))
+
+
+def consoles(text: str) -> list[tuple[str, str]]:
+    """Each `$ command` of the text with the output printed below it."""
+    blocks = re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S)
+    return [(command[2:], output) for command, _, output in (b.partition("\n") for b in blocks)]
+
+
+def same(output: str) -> object:
+    """Output with what differs from run to run taken out."""
+    return json.loads(re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", output))
+
+
+def test_each_curl_prints_what_readme_says(service: Callable[..., Service]) -> None:
+    commands = consoles(README)
+    assert len(commands) >= 7
+    running = service(REGISTER="registers/demo.toml", API_KEY=KEY).serving()
+    running.wait_for("24 active")
+    everybody = running.ask("/api/personas?limit=100").json["personas"]
+    for command, printed in commands:
+        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{running.port}")
+        done = subprocess.run(
+            ["bash", "-c", command], env={"API_KEY": KEY}, capture_output=True, text=True
+        )
+        if "persona-random" in command:
+            assert json.loads(printed) in everybody
+            assert json.loads(done.stdout) in everybody
+        else:
+            assert same(done.stdout) == same(printed), command
+
+
+def test_the_two_commands_are_there() -> None:
+    assert README.count("-r requirements.txt && .venv/bin/python app.py\n") == 1
+    assert README.count("-r requirements.txt && .venv/bin/python -m pytest\n") == 1
+
+
+def test_every_route_is_described() -> None:
+    routes = app.create_app(ROOT / "unused.db", "demo").routes
+    described = set(re.findall(r"^### (GET|POST) (\S+)$", README, re.M))
+    assert described == {(route.method, route.rule) for route in routes}
+
+
+def test_every_setting_is_described() -> None:
+    table = README.split("## Settings")[1].split("\n## ")[0]
+    described = set(re.findall(r"^\| `([A-Z_]+)` ", table, re.M))
+    assert described == set(re.findall(r'(?<!request\.)environ\.get\("([A-Z_]+)"', CODE))
+
+
+def test_every_option_is_described() -> None:
+    described = set(re.findall(r"`(--[a-z-]+)[ `]", README.split("## Synchronisation")[1]))
+    assert described == set(re.findall(r'add_argument\("(--[a-z-]+)"', CODE))
+
+
+@pytest.mark.parametrize("kind", [register.Profile, register.Fields, register.Way])
+def test_every_profile_key_is_described(kind: type) -> None:
+    described = set(re.findall(r"^\| `([a-z_]+)` ", PROFILES, re.M))
+    assert set(kind.__struct_fields__) <= described
+
+
+def test_the_example_profile_reads_its_pages(tmp_path: Path) -> None:
+    cards, file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
+    (profile,) = re.findall(r"```toml\n(.*?)```", PROFILES, re.S)
+    for name, html in {"lista?p=1": cards, "lista?p=2": "", "persona/1": file}.items():
+        path = tmp_path / "pages" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html or cards.replace("siguiente", ""))
+    (tmp_path / "x.toml").write_text('pages = "pages"\n' + profile)
+    reading = register.read_register(
+        register.load_profile(tmp_path / "x.toml"), None, lambda text: None
+    )
+    ((_, *fields),) = reading.persons.values()
+    assert fields == [
+        "Ana Inventada Prueba",
+        "08/03/2024",
+        "12 años",
+        "Villa Inventada, Ficticia",
+        "https://registro.example/fotos/1.jpg",
+        "https://registro.example/persona/1",
+    ]
