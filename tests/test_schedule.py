@@ -108,7 +108,8 @@ def synchroniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> app.Synchro
 def record(database: Path, outcome: str, age: timedelta) -> None:
     when = (datetime.now(dt.UTC) - age).strftime("%Y-%m-%dT%H:%M:%SZ")
     with closing(sync.open_database(database, 5)) as db:
-        db.execute("INSERT INTO run (started, ended, outcome) VALUES (?1, ?1, ?2)", [when, outcome])
+        insert = "INSERT INTO run (started, ended, outcome) VALUES (:when, :when, :outcome)"
+        db.execute(insert, {"when": when, "outcome": outcome})
 
 
 @pytest.mark.parametrize(
