@@ -45,6 +45,7 @@ PAGE_SECONDS = 60.0  # to fetch, parse and read one page; bytes alone bound no p
 RUN_SECONDS = 4 * 3600.0
 TRIES = 3
 RETRY_STATUS = {429, 500, 502, 503, 504}
+RETRY_SECONDS = 30.0  # who asks for a longer wait (Retry-After) is not asked again
 REDIRECTS = 5
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
@@ -175,7 +176,7 @@ class Fields(Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A register's description; registers/README.md explains each key."""
 
-    name: Annotated[str, Meta(pattern="^[a-z]+$")]
+    name: Annotated[str, Meta(pattern=r"^[a-z]+\Z")]
     start: Texts
     first_page: Annotated[int, Meta(ge=0, le=1)] = 1
     next: str | None = None
@@ -317,7 +318,7 @@ class Fetcher:
             wait = self.profile.pause * 2**attempt
             try:
                 page, retry_after = self.send(url)
-                if page.status not in RETRY_STATUS:
+                if page.status not in RETRY_STATUS or retry_after > RETRY_SECONDS:
                     return page
                 wait = max(wait, retry_after)
             except requests.exceptions.SSLError:
@@ -479,7 +480,7 @@ def text_of(scope: Tag) -> str:
 
 def clean(text: str) -> str:
     """One line without markup, entities, invisible characters and repeated spaces."""
-    text = re.sub(r"</?[a-zA-Z!][^>]*>", " ", html.unescape(text))
+    text = re.sub(r"</?[a-zA-Z!][^<>]*>", " ", html.unescape(text))
     text = INVISIBLE.sub("", " ".join(text.split()))
     return " ".join(text.split())
 
@@ -494,14 +495,15 @@ def plain(text: str) -> str:
 def labelled(scope: Tag, label: str) -> Iterator[str]:
     """The value of each `label` in `scope`: the rest of its own text ("Edad: 15"), or what
     stands next to it (<b>Edad</b> 15, <dt>Edad</dt><dd>15</dd>, two cells of a row)."""
+    wanted = plain(label)
     for string in filter(is_text, scope.descendants):
         head, _, rest = string.partition(":")
-        if plain(head) != plain(label):
+        if plain(head) != wanted:
             continue
         value = rest.strip() or next_text(string)
         node = string.parent
         # From <td><b>Edad</b></td> out to the cell, but not out of what holds more.
-        while value is None and node and node is not scope and plain(text_of(node)) == plain(label):
+        while value is None and node and node is not scope and plain(text_of(node)) == wanted:
             value = next_text(node)
             node = node.parent
         yield value or ""
@@ -600,15 +602,16 @@ def read_date(text: str, months: tuple[str, ...], today: date) -> date | None:
     if not found:
         return None
     part: dict[str, str] = {"m": "", "y2": "", **found[0].groupdict()}
-    year = int(part["y"] or part["y2"])
-    if year < 100:
+    digits = part["y"] or part["y2"]
+    year = int(digits)
+    if len(digits) == 2:
         year += 2000 if 2000 + year <= today.year else 1900
     month = int(part["m"]) if part["m"] else month_number(part["name"], months)
     try:
         day = date(year, month, int(part["d"]))
     except ValueError:
         return None
-    return day if day <= today else None
+    return day if date(1900, 1, 1) <= day <= today else None
 
 
 def month_number(word: str, months: tuple[str, ...]) -> int:
