@@ -38,8 +38,11 @@ import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
 from sync import (
+    BUSY,
     HERE,
     Settings,
+    check_register,
+    log_to_stderr,
     open_database,
     read_settings,
     sole_run,
@@ -400,16 +403,42 @@ class Synchroniser:
             with sole_run(self.database) as alone:
                 if not alone:
                     return False
+            with closing(open_database(self.database, BUSY_SECONDS)) as db:
+                last_run = db.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0]
             # Should another one slip in now, the child says so and the work is done anyway.
+            self.started = datetime.now(UTC)
             self.child = subprocess.Popen(
                 [sys.executable, str(HERE / "sync.py")],
                 env={name: text for name, text in os.environ.items() if name != "API_KEY"},
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno(),
             )
-            self.started = datetime.now(UTC)
-            threading.Thread(target=report_end, args=[self.child], daemon=True).start()
+            arguments = (self.child, last_run)
+            threading.Thread(target=self.watch, args=arguments, daemon=True).start()
             return True
+
+    def watch(self, child: subprocess.Popen[bytes], last_run: int) -> None:
+        """Wait for the child's end; record one that it could not record itself: a profile
+        that it could not read, a signal that killed it."""
+        status = child.wait()
+        if status in (0, BUSY):
+            return
+        log.error("sync.py ended with status %d", status)
+        killed = "UPDATE run SET outcome = 'killed', ended = :now WHERE outcome = 'running'"
+        failed = (
+            "INSERT INTO run (started, ended, outcome, reason) SELECT :now, :now, 'failed', :reason"
+            " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)"
+        )
+        reason = f"sync.py ended with status {status}: the log says why"
+        values = {"now": utc_now(), "reason": reason, "last_run": last_run}
+        try:
+            with sole_run(self.database) as alone:
+                if alone:
+                    with closing(open_database(self.database, busy_seconds=60)) as db:
+                        db.execute(killed, values)
+                        db.execute(failed, values)
+        except (sqlite3.Error, ValueError) as error:
+            log.error("this end is not on record: %s", error)
 
     def start_if_due(self, at: clock_time) -> None:
         now = datetime.now(UTC)
@@ -437,12 +466,6 @@ class Synchroniser:
                     self.child.wait(10)
                 except subprocess.TimeoutExpired:
                     self.child.kill()
-
-
-def report_end(child: subprocess.Popen[bytes]) -> None:
-    """Log an end that sync.py could not log by itself."""
-    if (status := child.wait()) < 0:
-        log.error("sync.py was ended by signal %d", -status)
 
 
 def keep_time(synchroniser: Synchroniser, at: clock_time) -> None:
@@ -494,19 +517,25 @@ def read_service_settings(environ: Mapping[str, str]) -> ServiceSettings:
 
 
 def main() -> int:
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.WARNING)
-    logging.getLogger("persona404").setLevel(logging.INFO)
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # else a line a request
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    log_to_stderr(logging.INFO)
+    for stop in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(stop, lambda number, frame: sys.exit(0))
+    if len(sys.argv) > 1:
+        print("app.py: takes no arguments; its settings are environment variables", file=sys.stderr)
+        return 2
     try:
         settings = read_service_settings(os.environ)
+        profile, database, _ = settings.sync
+        with closing(open_database(database, busy_seconds=60)) as db:
+            check_register(db, profile)
     except ValueError as error:
         print(f"app.py: {error}", file=sys.stderr)
         return 2
-    profile, database, _ = settings.sync
+    except sqlite3.Error as error:
+        print(f"app.py: DATABASE: {database}: {error}", file=sys.stderr)
+        return 2
     synchroniser = Synchroniser(database)
     try:
-        open_database(database, busy_seconds=60).close()
         server = waitress.create_server(
             create_app(database, profile.name, settings.api_key, synchroniser.start),
             host=settings.host,
@@ -518,9 +547,6 @@ def main() -> int:
             asyncore_use_poll=True,
             max_request_body_size=65536,
         )
-    except sqlite3.Error as error:
-        print(f"app.py: DATABASE: {database}: {error}", file=sys.stderr)
-        return 2
     except (OSError, ValueError) as error:
         print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)
         return 2

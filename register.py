@@ -92,13 +92,15 @@ class Person(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """An unreadable record. `id` is None where not even its file's address was read."""
+    """An unreadable record. `id` is None where not even its file's address was read; then
+    the card may still tell the name, which no log may."""
 
     id: str | None
     page: int
     card: int
     field: str
     reason: str
+    nombre: str | None = None
 
 
 @dataclass
@@ -110,11 +112,6 @@ class Reading:
     outside: set[str] = field(default_factory=set)  # ids of persons over max_age
     passed_over: int = 0  # records that pass_over matched: absent
     pages: int = 0  # list pages read
-
-    @property
-    def listed(self) -> set[str]:
-        """Ids of everyone listed, readable or not."""
-        return self.persons.keys() | {left.id for left in self.unreadable if left.id}
 
 
 # --- The profile ---------------------------------------------------------------------
@@ -252,7 +249,9 @@ def load_profile(path: Path) -> Profile:
                 if not (path.parent / name).exists():
                     raise ValueError(f"`{key}`: there is no {name} beside the profile")
                 profile = msgspec.structs.replace(profile, **{key: str(path.parent / name)})
-    except (OSError, ValueError) as error:  # TOMLDecodeError and ValidationError as well
+    except OSError as error:
+        raise ProfileError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # TOMLDecodeError and ValidationError as well
         raise ProfileError(f"{path}: {error}") from None
     return profile
 
@@ -764,7 +763,9 @@ def read_cards(
             id = person_id(profile.name, https(link))
             cards.append(Card(id, link, page, number, texts, passed))
         elif not passed:
-            lost.append(LeftOut(None, page, number, "url", "missing or malformed"))
+            names = (read_name(texts[way][0]) for way in profile.fields.nombre if way.on_card)
+            name = next(filter(None, names), None)
+            lost.append(LeftOut(None, page, number, "url", "missing or malformed", name))
     return cards, lost
 
 
@@ -797,9 +798,9 @@ def read_list(
                     found, lost = read_cards(tree, base, reading.pages, profile)
                     following = next_address(tree, base, profile)
             except PageError as error:
-                raise Refused(f"list page {reading.pages}: {error}") from None
-            if not found and not lost and profile.next and address != start:
-                raise Refused(f"list page {reading.pages} has no card (profile key: card)")
+                raise Refused(f"list page {reading.pages} cannot be had: {error}") from None
+            if not found and not lost and profile.next and cards:
+                raise Refused(f"list page {reading.pages} has no card, unlike those before it")
             reading.unreadable += lost
             add_cards(cards, found)
             log.info("list page %d: %d cards", reading.pages, len(found) + len(lost))

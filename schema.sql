@@ -1,5 +1,5 @@
 -- The database of one register. sync.py writes everything but the views; app.py reads
--- everything and writes the views. Either of them applies this file to a new database;
+-- everything, writes the views, and the end of a run that could not record it. Either of them applies this file to a new database;
 -- applying it again changes nothing. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 BEGIN IMMEDIATE;
@@ -42,9 +42,9 @@ CREATE TABLE IF NOT EXISTS run (
     id         INTEGER PRIMARY KEY,
     started    TEXT NOT NULL,
     ended      TEXT,
-    outcome    TEXT NOT NULL       -- "running" in a run that nobody holds the lock for any
+    outcome    TEXT NOT NULL       -- a run that died is "running" until the next one, or the
+                                   -- service that started it, calls it "killed"
                CHECK (outcome IN ('running', 'ok', 'refused', 'failed', 'killed')),
-                                   -- more is made "killed" by the next one
     listed     INTEGER,            -- persons listed, readable or not
     added      INTEGER,
     found      INTEGER,

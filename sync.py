@@ -41,6 +41,7 @@ from register import (
 HERE = Path(__file__).resolve().parent
 SCHEMA_VERSION = 1  # as schema.sql sets it
 BUSY = os.EX_TEMPFAIL  # 75
+CLEAR_LINE = "\r\x1b[K"  # of a terminal
 GUARDED = 10  # from so many stored persons on, losing more than half is refused
 
 log = logging.getLogger("persona404.sync")
@@ -80,6 +81,16 @@ def check_time_zone(name: str) -> None:
             zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"TZ: {name} is no time zone that this machine knows") from None
+
+
+def log_to_stderr(level: int, before: str = "") -> None:
+    """Our own log from `level` on, of other packages errors only: they may quote addresses."""
+    logging.basicConfig(
+        format=f"{before}%(asctime)s %(levelname)s %(message)s",
+        datefmt="%Y-%m-%dT%H:%M:%S%z",
+        level=logging.ERROR,
+    )
+    logging.getLogger("persona404").setLevel(level)
 
 
 def utc_now() -> str:
@@ -124,7 +135,11 @@ def erase(db: sqlite3.Connection) -> bool:
 def sole_run(database: Path) -> Iterator[bool]:
     """Whether this is the only synchronisation of `database` just now. The lock (flock(2)
     on a file that stays) dies with its holder."""
-    with Path(f"{database}.lock").open("w") as file:
+    try:
+        lock = Path(f"{database}.lock").open("w")  # noqa: SIM115
+    except OSError as error:
+        raise ValueError(f"DATABASE: {database}.lock: {error.strerror}") from None
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -158,46 +173,55 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
 
 
 class Changes(NamedTuple):
-    """What one reading makes of the stored persons."""
+    """What one reading makes of the stored persons; all but `persons` are ids."""
 
+    listed: set[str]  # readable or not, hidden or not
     persons: list[Person]  # the new list
     added: set[str]
+    changed: set[str]
     found: set[str]
-    erased: set[str]  # listed still, but outside the filter: neither active nor found
+    erased: set[str]  # hidden, or outside the filter: neither active nor found
 
 
 def compare(stored: Mapping[str, Person], reading: Reading, hidden: set[str]) -> Changes:
     """Only absence from the register means found: a person who is listed but unreadable
-    stays as stored. Who is hidden is no part of any of it."""
-    listed = reading.listed - hidden
-    persons = {**stored, **reading.persons}
+    stays as stored. A card whose file is not known is whoever has its name."""
+    lost_ids = {left.id for left in reading.unreadable if left.id}
+    lost_names = {left.nombre for left in reading.unreadable if left.id is None}
+    named = {id for id, person in stored.items() if person.nombre in lost_names}
+    listed = reading.persons.keys() | lost_ids | named
+    known = {**stored, **reading.persons}
+    active = {id for id in listed - hidden if id in known}
     return Changes(
-        persons=[persons[id] for id in listed if id in persons],
-        added=reading.persons.keys() - stored.keys() - hidden,
+        listed=listed,
+        persons=[known[id] for id in active],
+        added=active - stored.keys(),
+        changed={id for id in active & stored.keys() if known[id] != stored[id]},
         found=stored.keys() - listed - reading.outside - hidden,
-        erased=stored.keys() & (reading.outside | hidden),
+        erased=stored.keys() & (reading.outside - listed | hidden),
     )
 
 
 def refusal(stored: Mapping[str, Person], reading: Reading, profile: Profile) -> str | None:
-    """Why this reading cannot be believed, or None. It names what an operator may do."""
-    listed = reading.listed
+    """Why this reading cannot be believed, or None."""
     lost = Counter(left.field for left in reading.unreadable)
-    records = len(reading.persons) + len(reading.unreadable)
+    records = len(reading.persons) + lost.total()
     if not records:
-        return f"nobody is listed on {reading.pages} list pages; {ADVICE}"
-    if len(reading.unreadable) > profile.max_unreadable * records:
+        return f"nobody is listed on {reading.pages} list pages"
+    if lost.total() > profile.max_unreadable * records:
         fields = ", ".join(f"{field} {count}" for field, count in lost.most_common())
-        return f"{lost.total()} of {records} records are unreadable ({fields}); {ADVICE}"
-    still = len(stored.keys() & listed)
+        return f"{lost.total()} of {records} records are unreadable ({fields})"
+    still = len(stored.keys() & compare(stored, reading, set()).listed)
     if len(stored) >= GUARDED and 2 * still < len(stored):
-        return f"only {still} of {len(stored)} stored persons are still listed; {ADVICE}"
+        return f"only {still} of {len(stored)} stored persons are still listed"
     return None
 
 
+# What an operator may do about a refusal.
 ADVICE = (
-    "if the register's pages have changed, mend its profile with `python sync.py --dry-run`; "
-    "if it is true, run `python sync.py --force`"
+    "if the register's pages have changed, `sync.py --dry-run` shows where its profile fails; "
+    "if it is true, `sync.py --force` stores it (both with the service's settings: README, "
+    '"Synchronisation")'
 )
 
 
@@ -215,20 +239,26 @@ def synchronise(settings: Settings, force: bool, progress: Progress) -> bool:
         try:
             log.info("read: %s", profile.name)
             reading = read_register(profile, contact, progress)
-            log_reading(reading)
+            progress("")
+            for left in reading.unreadable:
+                log.warning("unreadable: %s", describe(left))
+            log.info("read: %s", summary(reading))
             changes = swap(db, run, reading, profile, force)
             print(
-                f"{profile.name}: ok: {len(reading.listed)} listed, {len(changes.added)} added, "
+                f"{profile.name}: ok: {len(changes.listed)} listed, {len(changes.added)} added, "
                 f"{len(changes.found)} found, {len(reading.unreadable)} unreadable, "
                 f"{len(changes.persons)} active"
             )
             return True
         except Refused as error:
             end_run(db, run, "refused", str(error), reading)
-            log.error("%s: refused: %s", profile.name, error)
+            log.error("%s: refused, the stored persons stay: %s", profile.name, error)
             return False
-        except BaseException as error:
-            # Only its type: the text of an exception may quote a person.
+        except (SystemExit, KeyboardInterrupt):
+            end_run(db, run, "failed", "stopped by a signal", reading)
+            log.error("%s: stopped, the stored persons stay", profile.name)
+            raise
+        except Exception as error:  # only its type: its text may quote a person
             end_run(db, run, "failed", type(error).__name__, reading)
             raise
         finally:
@@ -270,7 +300,7 @@ def end_run(
             "ended": utc_now(),
             "outcome": outcome,
             "reason": reason,
-            "listed": reading and len(reading.listed),
+            "listed": reading and len(reading.persons) + len(reading.unreadable),
             "unreadable": reading and len(reading.unreadable),
             "added": changes and len(changes.added),
             "found": changes and len(changes.found),
@@ -278,16 +308,11 @@ def end_run(
     )
 
 
-def log_reading(reading: Reading) -> None:
-    for left in reading.unreadable:
-        log.warning("unreadable: %s", describe(left))
-    log.info(
-        "read: %d list pages, %d listed, %d unreadable, %d passed over, %d outside max_age",
-        reading.pages,
-        len(reading.listed),
-        len(reading.unreadable),
-        reading.passed_over,
-        len(reading.outside),
+def summary(reading: Reading) -> str:
+    return (
+        f"{reading.pages} list pages, {len(reading.persons)} persons, "
+        f"{len(reading.unreadable)} unreadable, {reading.passed_over} passed over, "
+        f"{len(reading.outside)} over max_age"
     )
 
 
@@ -306,16 +331,16 @@ def swap(
         db.execute("BEGIN IMMEDIATE")
         stored = stored_persons(db)
         changes = compare(stored, reading, hidden_ids(db))
-        log.info("compare: %d stored, %d listed", len(stored), len(reading.listed))
+        log.info("compare: %d stored, %d listed", len(stored), len(changes.listed))
         reason = refusal(stored, reading, profile)
         if reason and not force:
-            raise Refused(reason)
-        listed_again = reading.listed | reading.outside
+            raise Refused(f"{reason}; {ADVICE}")
+        listed_again = changes.listed | reading.outside
         db.executemany("DELETE FROM found WHERE id = ?", ((id,) for id in listed_again))
         db.executemany("INSERT OR IGNORE INTO found VALUES (?)", ((id,) for id in changes.found))
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         write_persons(db, changes.persons)
-        log.info("add: %d", len(changes.added))
+        log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
         end_run(db, run, "ok", reason and f"forced, although {reason}", reading, changes)
     log.info("serve: %d active", len(changes.persons))
     return changes
@@ -343,17 +368,20 @@ def dry_run(settings: Settings, progress: Progress) -> int:
             check_register(db, settings.profile)
             stored, hidden = stored_persons(db), hidden_ids(db)
     reading = read_register(settings.profile, settings.contact, progress)
+    progress("")
     names = sys.stdout.isatty()  # a file or a pipe gets ids only
     for person in reading.persons.values():
-        print(" | ".join(person) if names else person.id)
+        mark = " (hidden)" if person.id in hidden else ""
+        print((" | ".join(person) if names else person.id) + mark)
     for left in reading.unreadable:
         print(f"unreadable: {describe(left)}")
+    print(f"read: {summary(reading)}")
     changes = compare(stored, reading, hidden)
-    for what in ("added", "found", "erased"):
+    for what in ("added", "changed", "found", "erased"):
         ids = getattr(changes, what)
         print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
     if reason := refusal(stored, reading, settings.profile):
-        print(f"would be refused: {reason}")
+        print(f"would be refused: {reason}; {ADVICE}")
         return 1
     return 0
 
@@ -372,17 +400,22 @@ def hide(settings: Settings, id: str, hidden: bool) -> int:
                 db.execute("INSERT OR IGNORE INTO hidden VALUES (?)", [id])
                 db.execute("DELETE FROM found WHERE id = ?", [id])
                 persons = stored_persons(db)
-                if persons.pop(id, None):
+                known = persons.pop(id, None) is not None
+                if known:
                     write_persons(db, persons.values())
             else:
-                db.execute("DELETE FROM hidden WHERE id = ?", [id])
+                known = db.execute("DELETE FROM hidden WHERE id = ?", [id]).rowcount > 0
         erase(db)
-    print(f"{database}: {id} is {'hidden' if hidden else 'not hidden any more'}")
+    if hidden:
+        was = "was on the list and is off it" if known else "was NOT on the list: is the id right?"
+        print(f"{database}: {id} is hidden from now on; the person {was}")
+    else:
+        print(f"{database}: {id} {'is no longer' if known else 'was not'} hidden")
     return 0
 
 
 def terminal_progress(text: str) -> None:
-    print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    print(CLEAR_LINE + text, end="", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -400,17 +433,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     terminal = sys.stderr.isatty()
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.ERROR)
-    logging.getLogger("persona404").setLevel(logging.WARNING if terminal else logging.INFO)
+    log_to_stderr(logging.WARNING if terminal else logging.INFO, CLEAR_LINE if terminal else "")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     environ = dict(os.environ)
     environ.update({"REGISTER": options.register} if options.register else {})
     environ.update({"DATABASE": options.database} if options.database else {})
     progress: Progress = terminal_progress if terminal else lambda text: None
     try:
-        if id := options.hide or options.unhide:
+        if options.hide is not None or options.unhide is not None:
             settings = read_settings(environ, need_contact=False)
-            return hide(settings, id, hidden=bool(options.hide))
+            id = options.unhide if options.hide is None else options.hide
+            return hide(settings, id, hidden=options.hide is not None)
         settings = read_settings(environ)
         if options.dry_run:
             return dry_run(settings, progress)

@@ -1,14 +1,18 @@
 """app.py as its users run it: a process with a clock, a child, signals and settings."""
 
+import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import KEY, Answer, Register, Service, slugs
+from conftest import KEY, ROOT, Answer, Register, Service, slugs
 from test_sync import Held
 
 TWELVE = slugs(12)
@@ -62,15 +66,48 @@ def test_the_trigger_sees_a_synchronisation_by_hand(register: Register, service:
 
 def test_a_failed_run_does_not_stop_the_next(register: Register, service: Start) -> None:
     running = service(API_KEY=KEY).serving()
-    running.wait_for("refused: list page 1: HTTP 404")
+    running.wait_for("list page 1 cannot be had: HTTP 404")
     health = running.ask("/health")
     assert health.status == 503
-    assert health.json["lastRun"]["reason"] == "list page 1: HTTP 404"
+    assert health.json["lastRun"]["reason"] == "list page 1 cannot be had: HTTP 404"
     register.publish(TWELVE)
     while running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY).status == 409:
         pass  # the failed child is ending
     running.wait_for("12 active")
     assert running.ask("/health").json["lastRun"]["outcome"] == "ok"
+
+
+def test_a_profile_broken_meanwhile_is_on_record(register: Register, service: Start) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    running = service(API_KEY=KEY, SYNC_AT="off").serving()
+    register.profile.write_text("name = 1")
+    running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY)
+    running.wait_for("at `$.name`")
+    running.wait_for("sync.py ended with status 2")
+    assert last_run(running, "failed")["reason"] == "sync.py ended with status 2: the log says why"
+    assert running.ask("/health").json["active"] == 12
+
+
+def test_a_child_that_is_killed_is_on_record(register: Register, service: Start) -> None:
+    register.publish(TWELVE)
+    held = Held(register.web, "/file/al")
+    running = service().serving()
+    assert held.reached.wait(30)
+    (child,) = children(running.process.pid)
+    os.kill(int(child), signal.SIGKILL)
+    held.go.set()
+    assert last_run(running, "killed")["ended"] is not None
+
+
+def last_run(running: Service, outcome: str) -> dict[str, str]:
+    """What /health tells of the last run once its outcome is `outcome`."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        run: dict[str, str] = running.ask("/health").json["lastRun"]
+        if run["outcome"] == outcome:
+            return run
+    raise AssertionError(f"never {outcome}: {run}")
 
 
 def test_a_person_removed_by_hand_is_gone_from_the_running_service(
@@ -156,8 +193,7 @@ def test_no_request_is_logged(register: Register, service: Start) -> None:
 
 
 def test_the_demo_register_in_public_is_said(service: Start) -> None:
-    root = Path(__file__).resolve().parent.parent
-    running = service(HOST="0.0.0.0", REGISTER=str(root / "registers/demo.toml"), SYNC_AT="off")
+    running = service(HOST="0.0.0.0", REGISTER="registers/demo.toml", SYNC_AT="off")
     running.wait_for("the persons of the register demo are made up")
 
 
@@ -188,6 +224,22 @@ def test_a_bad_setting_stops_the_start(service: Start, environ: dict[str, str], 
     assert said.startswith("app.py: ")
     assert refused.process.wait(30) == 2
     assert refused.lines.get(timeout=30) == ""  # that line is all
+
+
+def test_a_database_of_another_register_stops_the_start(register: Register, service: Start) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    register.profile.write_text(register.profile.read_text().replace("prueba", "otra"))
+    refused = service()
+    refused.wait_for("app.py: DATABASE: it holds the register of prueba-")
+    assert refused.process.wait(30) == 2
+
+
+def test_arguments_stop_the_start() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "app.py"), "--help"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_a_port_that_is_taken_stops_the_start(service: Start) -> None:

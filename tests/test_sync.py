@@ -83,6 +83,16 @@ def test_a_person_listed_again_leaves_the_found_with_the_same_id(register: Regis
     assert register.id("aa") in register.api().get("/api/personas").text
 
 
+def test_a_card_that_lost_its_link_is_still_a_listed_person(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    page = register.web.pages["/lista?n=1"]
+    assert isinstance(page, Answer)
+    body = page.body.decode().replace("href='/file/aa'", "href='javascript:abrir(1)'")
+    register.web.put("/lista?n=1", body)
+    assert "12 listed, 0 added, 0 found, 1 unreadable, 12 active" in register.sync().stdout
+
+
 def test_who_has_come_of_age_is_erased_not_found(register: Register) -> None:
     register.publish(TWELVE)
     register.sync()
@@ -149,6 +159,13 @@ def nobody_is_listed(register: Register) -> None:
     register.publish([])
 
 
+def no_card_is_known(register: Register) -> None:
+    for n in (1, 2):
+        page = register.web.pages[f"/lista?n={n}"]
+        assert isinstance(page, Answer)
+        register.web.put(f"/lista?n={n}", page.body.decode().replace("li>", "div>"))
+
+
 def the_markup_has_changed(register: Register) -> None:
     for slug in ("aa", "ab", "ac"):
         register.web.put(f"/file/{slug}", "<div>Fecha 01/02/2024, Edad 12</div>")
@@ -169,11 +186,12 @@ def robots_txt_forbids(register: Register) -> None:
 @pytest.mark.parametrize(
     ("breakage", "reason", "forcible"),
     [
-        (second_page_fails, "list page 2: HTTP 500", False),
-        (second_page_is_empty, "list page 2 has no card", False),
+        (second_page_fails, "list page 2 cannot be had: HTTP 500", False),
+        (second_page_is_empty, "list page 2 has no card, unlike", False),
         (robots_txt_fails, "robots.txt: HTTP 500", False),
-        (robots_txt_forbids, "list page 2: robots.txt forbids it", False),
-        (nobody_is_listed, "nobody is listed", True),
+        (robots_txt_forbids, "list page 2 cannot be had: robots.txt forbids it", False),
+        (nobody_is_listed, "nobody is listed on 1 list pages", True),
+        (no_card_is_known, "nobody is listed on 2 list pages", True),
         (the_markup_has_changed, "3 of 12 records are unreadable (fecha 3)", True),
         (half_are_missing, "only 5 of 12 stored persons are still listed", True),
     ],
@@ -244,7 +262,13 @@ def test_hiding_needs_no_contact(register: Register) -> None:
     assert register.sync("--hide", "prueba-1", CONTACT="").returncode == 0
 
 
-@pytest.mark.parametrize("id", ["otra-1", "prueba-", "prueba-x", "1", "prueba-1 "])
+def test_hiding_somebody_unknown_is_said(register: Register) -> None:
+    assert "was NOT on the list" in register.sync("--hide", "prueba-1").stdout
+    assert "prueba-1 is no longer hidden" in register.sync("--unhide", "prueba-1").stdout
+    assert "prueba-1 was not hidden" in register.sync("--unhide", "prueba-1").stdout
+
+
+@pytest.mark.parametrize("id", ["otra-1", "prueba-", "prueba-x", "1", "prueba-1 ", ""])
 def test_an_id_of_another_register_is_not_hidden(register: Register, id: str) -> None:
     refused = register.sync("--hide", id)
     assert (refused.returncode, register.database.exists()) == (2, False)
@@ -507,8 +531,10 @@ def test_programs_that_start_together_make_one_database(tmp_path: Path) -> None:
 # --- Compare, without a database -----------------------------------------------------
 
 
-def person(id: str) -> Person:
-    return Person(id, "N", "01/02/2024", "1 año", "L", "https://a.example/f", "https://a.example/")
+def person(id: str, nombre: str = "N") -> Person:
+    return Person(
+        id, nombre, "01/02/2024", "1 año", "L", "https://a.example/", "https://a.example/"
+    )
 
 
 @pytest.mark.parametrize(
@@ -543,7 +569,21 @@ def test_compare(
     )
     changes = sync.compare({id: person(id) for id in stored}, reading, set(hidden))
     assert sorted(p.id for p in changes.persons) == sorted(active)
-    assert changes[1:] == (set(added), set(found), set(erased))
+    assert (changes.added, changes.found, changes.erased) == (set(added), set(found), set(erased))
+    assert changes.changed == set()
+
+
+def test_compare_sees_what_has_changed() -> None:
+    reading = Reading(persons={"a": person("a", "new"), "b": person("b")})
+    stored = {"a": person("a"), "b": person("b")}
+    assert sync.compare(stored, reading, set()).changed == {"a"}
+
+
+@pytest.mark.parametrize(("name", "found"), [("A", "b"), ("X", "ab"), (None, "ab")])
+def test_a_card_without_a_file_is_whoever_has_its_name(name: str | None, found: str) -> None:
+    reading = Reading(unreadable=[LeftOut(None, 1, 1, "url", "missing", name)])
+    stored = {"a": person("a", "A"), "b": person("b", "B")}
+    assert sync.compare(stored, reading, set()).found == set(found)
 
 
 @pytest.mark.parametrize(
