@@ -74,7 +74,8 @@ class API(Bottle):
 
     def default_error_handler(self, error: HTTPError) -> str:
         detail = {404: "There is nothing at this address.", 405: "Not with this method."}
-        body = problem(error.status_code, detail.get(error.status_code, "A fault of ours."))
+        status = error.status_code
+        body = problem(status, detail.get(status, "This request could not be answered."))
         response.headers.update(body.headers)
         common_headers()
         return body.body
@@ -140,7 +141,7 @@ def create_app(
         first = min((page - 1) * limit, 2**62) + 1
         found = rows(
             "SELECT total, id, nombre, fecha, edad, lugar, foto, url"
-            " FROM (SELECT count(*) AS total FROM person)"
+            " FROM (SELECT coalesce(max(position), 0) AS total FROM person)"
             " LEFT JOIN person ON position BETWEEN :first AND :last ORDER BY position",
             first=first,
             last=first + limit - 1,
@@ -307,16 +308,13 @@ def header(name: str) -> str:
 def host_name(text: str) -> str | None:
     """`text` as a host name: lower case, IDNA, no port, no trailing dot; an IPv6 address
     keeps its brackets. None where it has no such form (RFC 1123, RFC 3986, UTS 46)."""
-    host = re.sub(r":[0-9]{0,5}$", "", text.lower()) if "]" not in text else text.split("]")[0]
-    if host.startswith("["):
-        try:
-            return f"[{ipaddress.IPv6Address(host[1:])}]"
-        except ValueError:
-            return None
-    host = host.removesuffix(".")
+    host = re.sub(r":[0-9]{0,5}\Z", "", text.lower())
     try:
+        if host.startswith("[") and host.endswith("]"):
+            return f"[{ipaddress.IPv6Address(host[1:-1])}]"
+        host = host.removesuffix(".")
         host = host if host.isascii() else idna.encode(host, uts46=True).decode()
-    except idna.IDNAError:
+    except ValueError:  # idna.IDNAError as well
         return None
     return host if len(host) <= 253 and HOST_NAME.fullmatch(host) else None
 
