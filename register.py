@@ -1,78 +1,41 @@
 """Read an official register of missing children, as its profile describes it.
 
-    registers/NAME.toml --load_profile--> Profile
+    registers/NAME.toml --load_profile--> Profile           (profiles.py)
     Profile --read_list--> cards: one a person, with what the list pages say
     card (+ the person's file page) --Record--> Person
     all of it: read_register(profile, contact) -> Reading
 
-sync.py calls `load_profile` and `read_register`. Nothing here knows the database, and
-nothing here names a person in a message: reasons speak of pages, cards and fields.
+The pages come from fetch.py. Nothing here knows the database, and nothing here names a
+person in a message: reasons speak of pages, cards and fields.
 """
 
 import hashlib
 import html
+import json
 import logging
 import re
-import signal
-import time
 import unicodedata
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from email.message import Message
 from functools import cached_property
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, NamedTuple, TypeGuard, TypeVar
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit, urlunsplit
+from typing import Any, NamedTuple, TypeGuard, TypeVar
+from urllib.parse import urldefrag, urljoin, urlsplit
 
 import msgspec
-import requests
 import soupsieve
 import webencodings
 from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
 from bs4.element import CData, NavigableString, PageElement
-from msgspec import Meta, Struct
-from protego import Protego
-from urllib3.exceptions import InvalidHeader
-from urllib3.util import Retry
 
-AGENT = "persona404"  # the name that robots.txt may address (RFC 9309, 2.2.1)
-PAGE_BYTES = 10_000_000
-PAGE_SECONDS = 60.0  # to fetch, parse and read one page; bytes alone bound no parser
-RUN_SECONDS = 4 * 3600.0
-TRIES = 3
-RETRY_STATUS = {429, 500, 502, 503, 504}
-RETRY_SECONDS = 30.0  # who asks for a longer wait (Retry-After) is not asked again
-REDIRECTS = 5
-ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
-
-# fmt: off
-MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
-          "septiembre", "octubre", "noviembre", "diciembre")
-# fmt: on
-# "Ana X y Luis X", "Ana / Luis": several children in one record. A surname such as
-# "Ramón y Cajal" has one word behind its "y".
-SEVERAL = r"[/;&+]|\s[ye]\s+\S+\s+\S"
-
+from fetch import PAGE_SECONDS, Fetcher, Page, PageError, Refused, time_limit
+from profiles import Profile, Way, absolute, as_tuple, https
 
 log = logging.getLogger("persona404.register")
 T = TypeVar("T")
 Progress = Callable[[str], None]  # takes a line for the terminal
-
-
-class ProfileError(ValueError):
-    """A mistake in a profile; the text names file and key."""
-
-
-class Refused(Exception):
-    """The register cannot be read truthfully now: the stored persons must stay."""
-
-
-class PageError(Exception):
-    """One page cannot be had or parsed."""
 
 
 class Unreadable(Exception):
@@ -112,312 +75,7 @@ class Reading:
     outside: set[str] = field(default_factory=set)  # ids of persons over max_age
     passed_over: int = 0  # records that pass_over matched: absent
     pages: int = 0  # list pages read
-
-
-# --- The profile ---------------------------------------------------------------------
-
-Texts = str | tuple[str, ...]
-
-
-class Way(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to a text: where to look, what to take of it, which part to keep."""
-
-    card: Texts | None = None  # CSS selectors within the card; "" is the card itself
-    file: Texts | None = None  # or within the person's page
-    label: Texts | None = None  # take what stands behind this label
-    attr: str | None = None  # take this attribute, not the text
-    pattern: str | None = None  # keep the groups of this regular expression
-    join: str = " "  # between groups, and between the pieces of a list
-
-    def __post_init__(self) -> None:
-        if (self.card is None) == (self.file is None):
-            raise ValueError("needs one of `card` and `file`")
-        for selector in filter(None, self.selectors):
-            check_selector("card" if self.on_card else "file", selector)
-        check_pattern("pattern", self.pattern or "")
-
-    @property
-    def on_card(self) -> bool:
-        return self.file is None
-
-    @property
-    def selectors(self) -> tuple[str, ...]:
-        return as_tuple(self.card if self.on_card else self.file)
-
-    @property
-    def labels(self) -> tuple[str | None, ...]:
-        return as_tuple(self.label) or (None,)
-
-
-Ways = Annotated[tuple[Way, ...], Meta(min_length=1)]
-
-
-class Fields(Struct, frozen=True, forbid_unknown_fields=True):
-    """For each field its ways, in order: the first that yields a good value wins."""
-
-    nombre: Ways
-    fecha: Ways
-    lugar: Ways
-    url: Ways
-    edad: tuple[Way, ...] = ()
-    nacimiento: tuple[Way, ...] = ()  # the birth date, where the register gives no age
-    foto: tuple[Way, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.edad and not self.nacimiento:
-            raise ValueError("needs `edad` or `nacimiento`")
-        if any(way.file is not None for way in self.url):
-            raise ValueError("`url` is read on the card: it leads to the file")
-
-
-class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A register's description; registers/README.md explains each key."""
-
-    name: Annotated[str, Meta(pattern=r"^[a-z]+\Z")]
-    start: Texts
-    first_page: Annotated[int, Meta(ge=0, le=1)] = 1
-    next: str | None = None
-    max_pages: Annotated[int, Meta(ge=1, le=10_000)] = 200
-    card: str
-    pass_over: tuple[Way, ...] = ()
-    max_age: Annotated[int, Meta(ge=0, le=120)] | None = None
-    fields: Fields
-    months: Annotated[tuple[str, ...], Meta(min_length=12, max_length=12)] = MONTHS
-    month_words: Texts = ("mes", "meses")
-    several: str = SEVERAL
-    no_photo: Texts = ()
-    placeholder: str | None = None
-    max_unreadable: Annotated[float, Meta(ge=0, le=1)] = 0.2
-    hosts: Texts = ()
-    encoding: str | None = None
-    pause: Annotated[float, Meta(ge=0, le=30)] = 1.0
-    ca_bundle: str | None = None
-    robots: bool = True
-    pages: str | None = None
-
-    def __post_init__(self) -> None:
-        check_selector("card", self.card)
-        check_selector("next", self.next or "*")
-        check_pattern("several", self.several)
-        for key, address in (("start", a.replace("{page}", "1")) for a in as_tuple(self.start)):
-            check_address(key, address)
-        check_address("placeholder", self.placeholder or "https://registro.example/")
-        if self.next and "{page}" in "".join(self.start):
-            raise ValueError("`next` cannot stand beside a {page} in `start`")
-        if self.encoding and not webencodings.lookup(self.encoding):
-            raise ValueError(f"`encoding` is unknown: {self.encoding}")
-
-    @property
-    def own_hosts(self) -> set[str]:
-        """The only hosts that are ever asked for a page."""
-        return {urlsplit(a).netloc for a in as_tuple(self.start)} | set(as_tuple(self.hosts))
-
-
-def as_tuple(texts: Texts | None) -> tuple[str, ...]:
-    return (texts,) if isinstance(texts, str) else texts or ()
-
-
-def check_selector(key: str, selector: str) -> None:
-    try:
-        soupsieve.compile(selector)
-    except (soupsieve.SelectorSyntaxError, NotImplementedError) as error:
-        raise ValueError(f"`{key}` is no CSS selector: {str(error).splitlines()[0]}") from None
-
-
-def check_pattern(key: str, pattern: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"`{key}` is no regular expression: {error}") from None
-
-
-def check_address(key: str, address: str) -> None:
-    try:
-        absolute("", address)
-    except ValueError:
-        raise ValueError(f"`{key}` is no http or https address: {address}") from None
-
-
-def load_profile(path: Path) -> Profile:
-    """The profile in the TOML file `path`. A ProfileError is one line that names the file
-    and the key. The paths in a profile start at its own folder."""
-    try:
-        profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
-        for key in ("pages", "ca_bundle"):
-            name = getattr(profile, key)
-            if name is not None:
-                if not (path.parent / name).exists():
-                    raise ValueError(f"`{key}`: there is no {name} beside the profile")
-                profile = msgspec.structs.replace(profile, **{key: str(path.parent / name)})
-    except OSError as error:
-        raise ProfileError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # TOMLDecodeError and ValidationError as well
-        raise ProfileError(f"{path}: {error}") from None
-    return profile
-
-
-# --- Pages: fetched politely, or read from a folder ----------------------------------
-
-
-class Page(NamedTuple):
-    """One answer of the register."""
-
-    url: str
-    status: int
-    location: str | None  # where a redirect leads
-    charset: str | None  # of its Content-Type
-    body: bytes
-
-
-class Fetcher:
-    """The pages of one register: one connection, a pause between requests, robots.txt
-    obeyed (RFC 9309), and never a host that is not the register's own."""
-
-    def __init__(self, profile: Profile, contact: str | None):
-        self.profile = profile
-        self.session = requests.Session()
-        self.session.headers["User-Agent"] = f"{AGENT}/1 (+{contact})"
-        self.rules: dict[str, Protego] = {}  # the robots.txt of each origin
-        self.ends = time.monotonic() + RUN_SECONDS
-        self.free_at = 0.0  # when the next request may go out
-
-    def get(self, url: str) -> Page:
-        """The page at `url`. PageError when it cannot be had after its retries; Refused
-        when robots.txt cannot be had, or when the run has taken its whole time."""
-        if time.monotonic() > self.ends:
-            raise Refused(f"the run took more than {RUN_SECONDS / 3600:.0f} hours")
-        if self.profile.pages is not None:
-            return saved_page(Path(self.profile.pages), url)
-        page = self.follow(url, self.check_robots)
-        if page.status != 200:
-            raise PageError(f"HTTP {page.status}")
-        return page
-
-    def follow(self, url: str, check: Callable[[str], None]) -> Page:
-        """What `url` leads to; each address on the way must be the register's own and pass
-        `check`."""
-        for _ in range(1 + REDIRECTS):
-            if urlsplit(url).netloc not in self.profile.own_hosts:
-                raise PageError("leads off the register's hosts (profile key `hosts`)")
-            check(url)
-            page = self.request(url)
-            if page.location is None:
-                return page
-            try:
-                url = absolute(url, page.location)
-            except ValueError:
-                raise PageError("redirects to what is no web address") from None
-        raise PageError(f"more than {REDIRECTS} redirects")
-
-    def request(self, url: str) -> Page:
-        """The answer to a GET of `url`, sent up to TRIES times where that may help."""
-        failure, page = "", None
-        for attempt in range(TRIES):
-            time.sleep(max(0.0, self.free_at - time.monotonic()))
-            wait = self.profile.pause * 2**attempt
-            try:
-                page, retry_after = self.send(url)
-                if page.status not in RETRY_STATUS or retry_after > RETRY_SECONDS:
-                    return page
-                wait = max(wait, retry_after)
-            except requests.exceptions.SSLError:
-                failure = "its certificate cannot be verified (profile key `ca_bundle`)"
-            except requests.RequestException as error:
-                failure = type(error).__name__  # its text would hold the address
-            finally:
-                self.free_at = time.monotonic() + wait
-        if page is None:
-            raise PageError(failure)
-        return page
-
-    def send(self, url: str) -> tuple[Page, float]:
-        """The answer, and the seconds that it asks to wait (RFC 9110, 10.2.3)."""
-        verify = self.profile.ca_bundle or True
-        with self.session.get(
-            url, stream=True, timeout=(10, 30), allow_redirects=False, verify=verify
-        ) as response:
-            body = bytearray()
-            for chunk in response.iter_content(65536):
-                body += chunk
-                if len(body) > PAGE_BYTES:
-                    raise PageError(f"more than {PAGE_BYTES // 1_000_000} MB")
-            location = response.headers["Location"] if response.is_redirect else None
-            kind = Message()
-            kind["Content-Type"] = response.headers.get("Content-Type", "text/html")
-            charset = kind.get_content_charset()
-            page = Page(url, response.status_code, location, charset, bytes(body))
-            try:
-                wait = Retry().parse_retry_after(response.headers.get("Retry-After", "0"))
-            except InvalidHeader:
-                wait = 0.0
-            return page, wait
-
-    def check_robots(self, url: str) -> None:
-        if self.profile.robots:
-            origin = urljoin(url, "/")
-            if origin not in self.rules:
-                self.rules[origin] = self.robots_of(origin)
-            if not self.rules[origin].can_fetch(url, AGENT):
-                raise PageError("robots.txt forbids it")
-
-    def robots_of(self, origin: str) -> Protego:
-        """RFC 9309, 2.3.1: a 4xx allows everything, a 5xx or no answer forbids it."""
-        try:
-            page = self.follow(origin + "robots.txt", lambda url: None)
-        except PageError as error:
-            raise Refused(f"robots.txt: {error}") from None
-        if page.status >= 500:
-            raise Refused(f"robots.txt: HTTP {page.status}")
-        text = page.body[:ROBOTS_BYTES] if page.status == 200 else b""
-        return Protego.parse(text.decode("utf-8", "replace"))
-
-
-def saved_page(folder: Path, url: str) -> Page:
-    """The file that stands for `url` in `folder`: its path, and `?query` if it has one."""
-    parts = urlsplit(url)
-    name = unquote(parts.path).lstrip("/") + (f"?{parts.query}" if parts.query else "")
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
-        raise PageError("there is no such page in the folder")
-    return Page(url, 200, None, None, path.read_bytes())
-
-
-@contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise PageError in the main thread once `seconds` are over, wherever it is then."""
-
-    def expire(signum: int, frame: FrameType | None) -> None:
-        raise PageError(f"took more than {seconds:.0f} s")
-
-    before = signal.signal(signal.SIGALRM, expire)
-    # And again each second: an exception that strikes in a finalizer is lost.
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def absolute(base: str, text: str) -> str:
-    """The web address `text` as seen from the page `base`, escaped as a browser sends it.
-    ValueError where that is no http or https address."""
-    address = urljoin(base, text.strip())
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        raise ValueError("no web address")
-    prepared = requests.Request("GET", address).prepare().url
-    if prepared is None or len(prepared) > 2000:
-        raise ValueError("too long")
-    return prepared
-
-
-def https(address: str) -> str:
-    """`address` with http raised to https."""
-    parts = urlsplit(address)
-    if parts.scheme == "https":
-        return address
-    return urlunsplit(("https", parts.netloc.removesuffix(":80"), *parts[2:]))
+    unused: list[str] = field(default_factory=list)  # parts of the profile that matched nothing
 
 
 # --- From a page to texts ------------------------------------------------------------
@@ -518,25 +176,67 @@ def next_text(node: PageElement) -> str | None:
     return None
 
 
-def look(way: Way, scope: Tag) -> str:
-    """What `way` yields in `scope`: its pieces joined, "" where there are none."""
-    pieces = []
-    for selector in way.selectors:
-        for label in way.labels:
-            texts = (kept(way, text) for text in texts_at(way, scope, selector, label))
-            pieces.append(next(filter(None, texts), ""))
-    return way.join.join(filter(None, pieces))
+NOTHING, PLACE, TEXT = 0, 1, 2  # what a way found: not its place, its place, a text there
 
 
-def is_there(way: Way, scope: Tag) -> bool:
-    """Whether `way`, one of pass_over, holds: its element is there, and its pattern is."""
-    if way.pattern or way.label or way.attr:
-        return bool(look(way, scope))
-    return any(not s or soupsieve.select_one(s, scope) for s in way.selectors)
+class Lookup:
+    """Looks where the ways of a profile lead, and remembers which of them lead nowhere."""
+
+    def __init__(self, profile: Profile):
+        self.profile = profile
+        self.missing = {plain(text) for text in as_tuple(profile.missing)}
+        self.best: dict[Way, int] = {}  # for each way that was tried the most it found
+
+    def text(self, way: Way, scope: Any) -> str:
+        """What `way` yields in a card, page or record: its pieces joined, or ""."""
+        pieces = []
+        for place in way.places:
+            for label in way.labels:
+                texts = self.texts(way, scope, place, label)
+                pieces.append(next(filter(None, texts), ""))
+        joined = way.join.join(filter(None, pieces))
+        return way.template.replace("{}", joined) if joined else ""
+
+    def texts(self, way: Way, scope: Any, place: str, label: str | None) -> Iterator[str]:
+        """What the way's pattern keeps of each text at one of its places."""
+        self.best.setdefault(way, NOTHING)
+        for text in texts_at(way, scope, place, label):
+            kept = keep(way, text)
+            if plain(kept) in self.missing:
+                kept = ""
+            self.best[way] = max(self.best[way], TEXT if kept else PLACE)
+            yield kept
+
+    def holds(self, way: Way, scope: Any) -> bool:
+        """Whether `way`, one of pass_over, is there: its place, and its pattern if any."""
+        if way.pattern or way.label or way.attr or way.json is not None:
+            return bool(self.text(way, scope))
+        self.best.setdefault(way, NOTHING)
+        found = any(not s or soupsieve.select_one(s, scope) for s in way.places)
+        self.best[way] = max(self.best[way], TEXT if found else NOTHING)
+        return found
+
+    def unused(self) -> list[str]:
+        """The ways that were tried and never yielded, by their key in the profile."""
+        lists = {"pass_over": self.profile.pass_over, "last_page": self.profile.last_page}
+        for name, ways in msgspec.structs.asdict(self.profile.fields).items():
+            lists[f"fields.{name}"] = ways
+        why = {NOTHING: "matches nothing anywhere", PLACE: "its place is there, but no such text"}
+        return [
+            f"{name}[{i}]: {why[self.best[way]]}"
+            for name, ways in lists.items()
+            for i, way in enumerate(ways)
+            if self.best.get(way, TEXT) != TEXT
+        ]
 
 
-def texts_at(way: Way, scope: Tag, selector: str, label: str | None) -> Iterator[str]:
-    for element in soupsieve.iselect(selector, scope) if selector else [scope]:
+def texts_at(way: Way, scope: Any, place: str, label: str | None) -> Iterator[str]:
+    """The texts at a place of `way`: one for each element, label or value there."""
+    if way.json is not None:
+        if (value := value_at(scope, place)) is not None:
+            yield json_text(value)
+        return
+    for element in soupsieve.iselect(place, scope) if place else [scope]:
         if way.attr is not None:
             value = element.get(way.attr) or ""
             yield value if isinstance(value, str) else " ".join(value)
@@ -546,13 +246,30 @@ def texts_at(way: Way, scope: Tag, selector: str, label: str | None) -> Iterator
             yield text_of(element)
 
 
-def kept(way: Way, text: str) -> str:
+def keep(way: Way, text: str) -> str:
     """The part of `text` that the way's pattern keeps."""
     if way.pattern is None:
         return text.strip()
     match = re.search(way.pattern, text, re.IGNORECASE)
     groups = (match.groups() or (match[0],)) if match else ()
     return way.join.join(group.strip() for group in groups if group)
+
+
+def value_at(document: Any, path: str) -> Any:
+    """What stands at a dotted path such as `a.b.0.c` in a JSON document; None if nothing."""
+    for name in filter(None, path.split(".")):
+        if isinstance(document, list) and name.isdecimal():
+            document = document[int(name)] if int(name) < len(document) else None
+        else:
+            document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as a text; of a text that holds HTML what one sees."""
+    if isinstance(value, str):
+        return text_of(BeautifulSoup(value, "html5lib")) if re.search("[<&]", value) else value
+    return json.dumps(value) if isinstance(value, bool | int | float) else ""
 
 
 # --- From texts to fields ------------------------------------------------------------
@@ -585,18 +302,21 @@ def read_place(text: str) -> str | None:
     return read_name(re.sub(r"\s*,[\s,]*", ", ", text).strip(" ,"))
 
 
+NAME = r"(?P<name>[^\W\d_]{3,})\.?"
 DATES = (
     r"(?P<y>\d{4})-(?P<m>\d\d?)-(?P<d>\d\d?)",
     # 01/ 08/ 2016, 8-3-24, 2.1.2006.; the second separator is sometimes lost: 23/102024
     r"(?P<d>\d\d?)\s*[/.-]\s*(?P<m>\d\d?)\s*(?:[/.-]\s*(?P<y>\d{4}|\d\d)|(?P<y2>\d{4}))",
-    # 8 de Marzo de 2014, 18 de septiembre del año 2006, 3 ene. 2020
-    r"(?P<d>\d\d?)[º°.]?(?:\s+de)?\s+(?P<name>[^\W\d_]{3,})\.?,?(?:\s+(?:del?|año))*\s+(?P<y>\d{4})",
+    # 8 de Marzo de 2014, 18 de septiembre del año 2006, 3 ene. 2020, 8-Mar-2014
+    rf"(?P<d>\d\d?)[º°.]?(?:\s+de)?[\s-]+{NAME},?(?:\s+(?:del?|año))*[\s-]+(?P<y>\d{{4}})",
+    # March 8, 2014; Sat Mar 08 12:00:00 CET 2014
+    rf"{NAME}\s+(?P<d>\d\d?)(?:st|nd|rd|th)?(?:,|\s+[\d:]+\s+\w+)?\s+(?P<y>\d{{4}})",
 )
 
 
 def read_date(text: str, months: tuple[str, ...], today: date) -> date | None:
     """The first date in `text`, day before month; None when it is not real or is to come."""
-    forms = (re.search(rf"(?<!\d){form}(?!\d)", clean(text), re.IGNORECASE) for form in DATES)
+    forms = (re.search(rf"(?<![^\W_]){form}(?!\d)", clean(text), re.IGNORECASE) for form in DATES)
     found = sorted(filter(None, forms), key=lambda match: match.start())
     if not found:
         return None
@@ -663,9 +383,10 @@ class Card:
 class Record:
     """One listed person, read field by field; the file page only if a field needs it."""
 
-    def __init__(self, card: Card, profile: Profile, fetcher: Fetcher, today: date):
+    def __init__(self, card: Card, lookup: Lookup, fetcher: Fetcher, today: date):
         self.card = card
-        self.profile = profile
+        self.lookup = lookup
+        self.profile = lookup.profile
         self.fetcher = fetcher
         self.today = today
         self.seen: set[str] = set()  # fields for which a way gave a text, readable or not
@@ -674,7 +395,9 @@ class Record:
     def file(self) -> tuple[BeautifulSoup, str]:
         """The tree of the file page and the address that its links start from."""
         try:
-            return fetch_tree(self.fetcher, self.card.link, self.profile.encoding)
+            page = self.fetcher.get(self.card.link)
+            tree = parse(page, self.profile.encoding)
+            return tree, base_of(tree, page)
         except PageError as error:
             raise Unreadable("file page", str(error)) from None
 
@@ -685,7 +408,7 @@ class Record:
                 text, base = self.card.texts[way]
             else:
                 tree, base = self.file
-                text = look(way, tree)
+                text = self.lookup.text(way, tree)
             if text:
                 self.seen.add(name)
                 value = reader(text, base)
@@ -712,7 +435,7 @@ class Record:
 
     def is_passed_over(self) -> bool:
         ways = [way for way in self.profile.pass_over if not way.on_card]
-        return self.card.passed_over or any(is_there(way, self.file[0]) for way in ways)
+        return self.card.passed_over or any(self.lookup.holds(way, self.file[0]) for way in ways)
 
     def is_outside(self) -> bool:
         limit = self.profile.max_age
@@ -733,7 +456,7 @@ class Record:
             "fecha": self.fecha and self.fecha.strftime("%d/%m/%Y"),
             "edad": self.age and str(self.age),
             "lugar": self.read("lugar", lambda text, _: read_place(text)),
-            "foto": self.read("foto", self.photo) or self.profile.placeholder,
+            "foto": self.read("foto", self.photo) or https(self.profile.placeholder or ""),
         }
         for name, value in values.items():
             if not value:
@@ -741,23 +464,39 @@ class Record:
         return Person(id=self.card.id, url=https(self.card.link), **values)  # type: ignore[arg-type]
 
 
-def fetch_tree(fetcher: Fetcher, address: str, encoding: str | None) -> tuple[BeautifulSoup, str]:
-    """A page's tree, and the address that its links start from (<base href> or its own)."""
-    page = fetcher.get(address)
-    tree = parse(page, encoding)
+def base_of(tree: BeautifulSoup, page: Page) -> str:
+    """The address that a page's links start from: <base href>, or the page's own."""
     base = tree.select_one("base[href]")
-    return tree, urljoin(page.url, str(base["href"])) if base else page.url
+    return urljoin(page.url, str(base["href"])) if base else page.url
+
+
+def parse_json(page: Page, encoding: str | None) -> Any:
+    try:
+        return json.loads(page.body.decode(encoding) if encoding else page.body)
+    except (ValueError, RecursionError):  # UnicodeDecodeError as well
+        raise PageError("is no JSON") from None
+
+
+def cards_of(document: Any, profile: Profile) -> Iterable[Any]:
+    """The cards of a list page: elements, or the records of a JSON list."""
+    if profile.records is None:
+        return soupsieve.iselect(profile.card or "", document)
+    records = value_at(document, profile.records)
+    if not isinstance(records, list):
+        raise PageError(f"there is no list at {profile.records!r} (profile key `records`)")
+    return records
 
 
 def read_cards(
-    tree: BeautifulSoup, base: str, page: int, profile: Profile
+    document: Any, base: str, page: int, lookup: Lookup
 ) -> tuple[list[Card], list[LeftOut]]:
     """The cards of list page number `page`, and those without a link to a file."""
     cards, lost = [], []
-    ways = {way for ways in msgspec.structs.astuple(profile.fields) for way in ways if way.on_card}
-    for number, tag in enumerate(soupsieve.iselect(profile.card, tree), 1):
-        passed = any(is_there(way, tag) for way in profile.pass_over if way.on_card)
-        texts = {way: (look(way, tag), base) for way in ways}
+    profile = lookup.profile
+    ways = {way for way in profile.ways if way.on_card}
+    for number, item in enumerate(cards_of(document, profile), 1):
+        passed = any(lookup.holds(way, item) for way in profile.pass_over if way.on_card)
+        texts = {way: (lookup.text(way, item), base) for way in ways}
         links = (file_link(texts[way][0], base, profile) for way in profile.fields.url)
         if link := next(filter(None, links), None):
             id = person_id(profile.name, https(link))
@@ -777,51 +516,95 @@ def file_link(text: str, base: str, profile: Profile) -> str | None:
     return link if urlsplit(link).netloc in profile.own_hosts else None
 
 
+class ListPage(NamedTuple):
+    """What one list page says."""
+
+    cards: list[Card]
+    lost: list[LeftOut]  # cards without a link to a file
+    next: str | None  # the address behind its link to the next page
+    last: int | None  # the highest page number that it names
+
+
+def read_list_page(
+    address: str, number: int, page: int, lookup: Lookup, fetcher: Fetcher
+) -> ListPage:
+    """The list page at `address`, `{page}` being `number`; it is the run's page number
+    `page`. Refused when it cannot be had."""
+    profile = lookup.profile
+    form = profile.form and {k: v.replace("{page}", str(number)) for k, v in profile.form.items()}
+    try:
+        with time_limit(PAGE_SECONDS):
+            got = fetcher.get(address.replace("{page}", str(number)), form)
+            document: Any
+            if profile.records is not None:
+                document, base = parse_json(got, profile.encoding), got.url
+            else:
+                document = parse(got, profile.encoding)
+                base = base_of(document, got)
+            cards, lost = read_cards(document, base, page, lookup)
+            following = next_address(document, base, profile.next) if profile.next else None
+            return ListPage(cards, lost, following, last_number(document, lookup))
+    except PageError as error:
+        raise Refused(f"list page {page} cannot be had: {error}") from None
+
+
 def read_list(
-    profile: Profile, fetcher: Fetcher, reading: Reading, progress: Progress
+    lookup: Lookup, fetcher: Fetcher, reading: Reading, progress: Progress
 ) -> dict[str, Card]:
     """All list pages, one right after another: while a list is read slowly, persons move
     from page to page and are missed. One card for each id; cards of one file are joined."""
+    profile = lookup.profile
     cards: dict[str, Card] = {}
     for start in as_tuple(profile.start):
-        number = profile.first_page
-        address: str | None = start.replace("{page}", str(number))
-        seen: set[str] = set()  # addresses and ids of this start
-        while address and address not in seen:
-            seen.add(address)
+        number = last = profile.first_page
+        address: str | None = start
+        expected = False  # whether an earlier page has named this one
+        asked: set[str] = set()
+        ids: set[str] = set()
+        while address is not None:
+            asked.add(address)
             reading.pages += 1
             if reading.pages > profile.max_pages:
-                raise Refused(f"more than {profile.max_pages} list pages (profile key: max_pages)")
-            try:
-                with time_limit(PAGE_SECONDS):
-                    tree, base = fetch_tree(fetcher, address, profile.encoding)
-                    found, lost = read_cards(tree, base, reading.pages, profile)
-                    following = next_address(tree, base, profile)
-            except PageError as error:
-                raise Refused(f"list page {reading.pages} cannot be had: {error}") from None
-            if not found and not lost and profile.next and cards:
+                raise Refused(f"more than {profile.max_pages} list pages (profile key `max_pages`)")
+            page = read_list_page(address, number, reading.pages, lookup, fetcher)
+            if expected and not page.cards and not page.lost and cards:
                 raise Refused(f"list page {reading.pages} has no card, unlike those before it")
-            reading.unreadable += lost
-            add_cards(cards, found)
-            log.info("list page %d: %d cards", reading.pages, len(found) + len(lost))
+            log.info("list page %d: %d cards", reading.pages, len(page.cards) + len(page.lost))
+            reading.unreadable += page.lost
+            add_cards(cards, page.cards)
             progress(f"list page {reading.pages}, {len(cards)} persons")
-            if "{page}" in start:
+            somebody_new = not ids.issuperset(card.id for card in page.cards)
+            ids.update(card.id for card in page.cards)
+            last = max(last, page.last or 0)
+            if profile.is_numbered:
                 number += 1
-                nobody_new = seen.issuperset(card.id for card in found)
-                following = None if nobody_new else start.replace("{page}", str(number))
-            seen.update(card.id for card in found)
-            address = following
+                goes_on = number <= last if profile.last_page else somebody_new
+                address, expected = (start if goes_on else None), bool(profile.last_page)
+            else:
+                address, expected = (page.next if page.next not in asked else None), True
     return cards
 
 
-def next_address(tree: BeautifulSoup, base: str, profile: Profile) -> str | None:
-    link = soupsieve.select_one(profile.next, tree) if profile.next else None
+def next_address(tree: BeautifulSoup, base: str, selector: str) -> str | None:
+    link = soupsieve.select_one(selector, tree)
     if link is None or not link.get("href"):
         return None
     try:
         return urldefrag(absolute(base, str(link["href"]))).url
     except ValueError:
         return None
+
+
+def last_number(document: Any, lookup: Lookup) -> int | None:
+    """The highest page number that the ways of `last_page` yield."""
+    numbers = (
+        int(text)
+        for way in lookup.profile.last_page
+        for place in way.places
+        for text in lookup.texts(way, document, place, None)
+        if re.fullmatch("[0-9]{1,9}", text)
+    )
+    return max(numbers, default=None)
 
 
 def add_cards(cards: dict[str, Card], found: list[Card]) -> None:
@@ -835,17 +618,21 @@ def add_cards(cards: dict[str, Card], found: list[Card]) -> None:
                 known.texts[way] = text
 
 
-def read_register(profile: Profile, contact: str | None, progress: Progress) -> Reading:
+def read_register(
+    profile: Profile, contact: str | None, progress: Progress, save: Path | None = None
+) -> Reading:
     """Read the whole register. `contact` (a mail or https address) goes into the
-    User-Agent; `progress` is told how far the reading is.
-    Refused when a list page or robots.txt cannot be had. Main thread only (time limits)."""
+    User-Agent; `progress` is told how far the reading is; `save` is a folder to keep the
+    pages in. Refused when a list page or robots.txt cannot be had. Main thread only (time
+    limits)."""
     reading = Reading()
-    fetcher = Fetcher(profile, contact)
+    fetcher = Fetcher(profile, contact, save)
+    lookup = Lookup(profile)
     today = date.today()
-    cards = read_list(profile, fetcher, reading, progress)
+    cards = read_list(lookup, fetcher, reading, progress)
     for count, card in enumerate(cards.values(), 1):
         progress(f"person {count} of {len(cards)}")
-        record = Record(card, profile, fetcher, today)
+        record = Record(card, lookup, fetcher, today)
         try:
             with time_limit(PAGE_SECONDS):
                 if record.is_passed_over():
@@ -860,4 +647,5 @@ def read_register(profile: Profile, contact: str | None, progress: Progress) -> 
             reading.unreadable.append(
                 LeftOut(card.id, card.page, card.number, "record", str(error))
             )
+    reading.unused = lookup.unused()
     return reading

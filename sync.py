@@ -1,6 +1,7 @@
 """Synchronise the database with the register: read, compare, remove, add, serve.
 
-    python sync.py [--register FILE] [--database FILE] [--dry-run] [--force]
+    python sync.py [--register FILE] [--database FILE] [--force] [--save DIR]
+    python sync.py --dry-run [--register FILE] [--database FILE] [--save DIR] [--pages DIR]
     python sync.py --hide ID | --unhide ID
 
     register --read_register--> Reading --compare--> Changes --swap--> SQLite --> app.py
@@ -27,21 +28,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from register import (
-    LeftOut,
-    Person,
-    Profile,
-    Progress,
-    Reading,
-    Refused,
-    load_profile,
-    read_register,
-)
+from msgspec.structs import replace
+
+from fetch import Refused
+from profiles import Profile, load_profile
+from register import LeftOut, Person, Progress, Reading, read_register
 
 HERE = Path(__file__).resolve().parent
 SCHEMA_VERSION = 1  # as schema.sql sets it
 BUSY = os.EX_TEMPFAIL  # 75
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
+LOGGED = 100  # so many unreadable records are named in the log; all are counted
 GUARDED = 10  # from so many stored persons on, losing more than half is refused
 
 log = logging.getLogger("persona404.sync")
@@ -228,7 +225,7 @@ ADVICE = (
 # --- One synchronisation -------------------------------------------------------------
 
 
-def synchronise(settings: Settings, force: bool, progress: Progress) -> bool:
+def synchronise(settings: Settings, force: bool, progress: Progress, save: Path | None) -> bool:
     """Run once and record it; the caller holds the lock. False when the run was refused
     and the stored persons stay. ValueError for a database of another register."""
     profile, database, contact = settings
@@ -238,9 +235,9 @@ def synchronise(settings: Settings, force: bool, progress: Progress) -> bool:
         reading = None
         try:
             log.info("read: %s", profile.name)
-            reading = read_register(profile, contact, progress)
+            reading = read_register(profile, contact, progress, save)
             progress("")
-            for left in reading.unreadable:
+            for left in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", describe(left))
             log.info("read: %s", summary(reading))
             changes = swap(db, run, reading, profile, force)
@@ -256,7 +253,7 @@ def synchronise(settings: Settings, force: bool, progress: Progress) -> bool:
             return False
         except (SystemExit, KeyboardInterrupt):
             end_run(db, run, "failed", "stopped by a signal", reading)
-            log.error("%s: stopped, the stored persons stay", profile.name)
+            log.error("%s: stopped", profile.name)
             raise
         except Exception as error:  # only its type: its text may quote a person
             end_run(db, run, "failed", type(error).__name__, reading)
@@ -292,9 +289,11 @@ def end_run(
     reading: Reading | None,
     changes: Changes | None = None,
 ) -> None:
+    """Record the end, once: a signal behind a good swap leaves it a good run."""
     db.execute(
         "UPDATE run SET ended = :ended, outcome = :outcome, listed = :listed, added = :added, "
-        "found = :found, unreadable = :unreadable, reason = :reason WHERE id = :run",
+        "found = :found, unreadable = :unreadable, reason = :reason "
+        "WHERE id = :run AND outcome = 'running'",
         {
             "run": run,
             "ended": utc_now(),
@@ -349,15 +348,15 @@ def swap(
 # --- The commands --------------------------------------------------------------------
 
 
-def run(settings: Settings, force: bool, progress: Progress) -> int:
+def run(settings: Settings, force: bool, progress: Progress, save: Path | None) -> int:
     with sole_run(settings.database) as alone:
         if not alone:
             log.error("another synchronisation of %s is running", settings.database)
             return BUSY
-        return 0 if synchronise(settings, force, progress) else 1
+        return 0 if synchronise(settings, force, progress, save) else 1
 
 
-def dry_run(settings: Settings, progress: Progress) -> int:
+def dry_run(settings: Settings, progress: Progress, save: Path | None) -> int:
     """Show what is read and what would change; write nothing, not even a lock."""
     stored: dict[str, Person] = {}
     hidden: set[str] = set()
@@ -367,14 +366,13 @@ def dry_run(settings: Settings, progress: Progress) -> int:
             db.execute("PRAGMA query_only = ON")
             check_register(db, settings.profile)
             stored, hidden = stored_persons(db), hidden_ids(db)
-    reading = read_register(settings.profile, settings.contact, progress)
+    reading = read_register(settings.profile, settings.contact, progress, save)
     progress("")
-    names = sys.stdout.isatty()  # a file or a pipe gets ids only
-    for person in reading.persons.values():
-        mark = " (hidden)" if person.id in hidden else ""
-        print((" | ".join(person) if names else person.id) + mark)
+    show_persons(reading, hidden)
     for left in reading.unreadable:
         print(f"unreadable: {describe(left)}")
+    for part in reading.unused:
+        print(f"in the profile: {part}")
     print(f"read: {summary(reading)}")
     changes = compare(stored, reading, hidden)
     for what in ("added", "changed", "found", "erased"):
@@ -384,6 +382,19 @@ def dry_run(settings: Settings, progress: Progress) -> int:
         print(f"would be refused: {reason}; {ADVICE}")
         return 1
     return 0
+
+
+def show_persons(reading: Reading, hidden: set[str]) -> None:
+    """A table on a terminal; in a file or a pipe the ids only, for they may be kept."""
+    if not sys.stdout.isatty():
+        for id in reading.persons:
+            print(id)
+        return
+    rows = [Person._fields, *reading.persons.values()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        mark = "  (hidden)" if row[0] in hidden else ""
+        print("  ".join(map(str.ljust, row, widths)).rstrip() + mark)
 
 
 def hide(settings: Settings, id: str, hidden: bool) -> int:
@@ -425,6 +436,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--register", metavar="FILE", help="the register's profile")
     parser.add_argument("--database", metavar="FILE", help="the SQLite file")
+    parser.add_argument("--pages", metavar="DIR", help="read a folder of saved pages, not the web")
+    parser.add_argument("--save", metavar="DIR", help="keep the pages that are fetched")
     parser.add_argument("--force", action="store_true", help="store what would be refused")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--dry-run", action="store_true", help="show, write nothing")
@@ -444,10 +457,16 @@ def main(arguments: list[str] | None = None) -> int:
             settings = read_settings(environ, need_contact=False)
             id = options.unhide if options.hide is None else options.hide
             return hide(settings, id, hidden=options.hide is not None)
-        settings = read_settings(environ)
+        if options.pages and not options.dry_run:
+            raise ValueError("--pages: goes with --dry-run, for old pages must not be stored")
+        settings = read_settings(environ, need_contact=not options.pages)
+        if options.pages:
+            pages = str(HERE / options.pages)
+            settings = settings._replace(profile=replace(settings.profile, pages=pages))
+        save = HERE / options.save if options.save else None
         if options.dry_run:
-            return dry_run(settings, progress)
-        return run(settings, options.force, progress)
+            return dry_run(settings, progress, save)
+        return run(settings, options.force, progress, save)
     except ValueError as error:
         print(f"sync.py: {error}", file=sys.stderr)
         return 2

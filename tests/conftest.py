@@ -35,8 +35,9 @@ class Answer(NamedTuple):
 
 
 class Web:
-    """A real HTTP server on loopback. `pages` maps a path with its query to an Answer, or
-    to a function that is called with the request's handler; anything else is 404."""
+    """A real HTTP server on loopback. `pages` maps a path with its query (of a POST with its
+    form behind another "?") to an Answer, or to a function that is called with the request's
+    handler; anything else is 404."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
@@ -48,10 +49,17 @@ class Web:
             protocol_version = "HTTP/1.1"
             wbufsize = 65536  # an answer in one piece: two wait for each other 40 ms
 
+            def do_POST(self) -> None:
+                form = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                self.reply(f"{self.path}?{form}")
+
             def do_GET(self) -> None:
-                web.asked.append(self.path)
+                self.reply(self.path)
+
+            def reply(self, asked: str) -> None:
+                web.asked.append(asked)
                 web.agents.add(self.headers["User-Agent"])
-                answer = web.pages.get(self.path, Answer(404))
+                answer = web.pages.get(asked, Answer(404))
                 if callable(answer):
                     answer = answer(self)
                 self.send_response(answer.status)

@@ -10,6 +10,7 @@ import pytest
 from conftest import KEY, ROOT, Service
 
 import app
+import profiles
 import register
 
 README = (ROOT / "README.md").read_text()
@@ -68,7 +69,7 @@ def test_every_option_is_described() -> None:
     assert described == set(re.findall(r'add_argument\("(--[a-z-]+)"', CODE))
 
 
-@pytest.mark.parametrize("kind", [register.Profile, register.Fields, register.Way])
+@pytest.mark.parametrize("kind", [profiles.Profile, profiles.Fields, profiles.Way])
 def test_every_profile_key_is_described(kind: type) -> None:
     described = set(re.findall(r"^\| `([a-z_]+)` ", PROFILES, re.M))
     assert set(kind.__struct_fields__) <= described
@@ -76,14 +77,18 @@ def test_every_profile_key_is_described(kind: type) -> None:
 
 def test_the_example_profile_reads_its_pages(tmp_path: Path) -> None:
     cards, file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
-    (profile,) = re.findall(r"```toml\n(.*?)```", PROFILES, re.S)
-    for name, html in {"lista?p=1": cards, "lista?p=2": "", "persona/1": file}.items():
+    profile = re.findall(r"```toml\n(.*?)```", PROFILES, re.S)[0]
+    for name, html in {
+        "lista?p=1.html": cards,
+        "lista?p=2.html": "",
+        "persona/1.html": file,
+    }.items():
         path = tmp_path / "pages" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(html or cards.replace("siguiente", ""))
     (tmp_path / "x.toml").write_text('pages = "pages"\n' + profile)
     reading = register.read_register(
-        register.load_profile(tmp_path / "x.toml"), None, lambda text: None
+        profiles.load_profile(tmp_path / "x.toml"), None, lambda text: None
     )
     ((_, *fields),) = reading.persons.values()
     assert fields == [

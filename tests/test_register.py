@@ -8,50 +8,71 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from conftest import ROOT, Answer, Listed, Register, Web, slugs
 
+import fetch
 import register as reg
-from register import Age, Way
+from profiles import MONTHS, SEVERAL, Fields, Profile, Way, absolute, https, load_profile
+from register import Age
 
+# Each folder holds the pages of a register, made up in a real one's structure, and what a
+# correct reading of them gives. Its profile is its own, or the one of registers/.
 SAVED = ROOT / "tests" / "registers"
-# For each saved register: its real site, and what file answers which path.
-SITES = {
-    "sifebu": (
-        "https://www.argentina.gob.ar",
-        {
-            "/seguridad/personasextraviadas": "lista-p0",
-            "/seguridad/personasextraviadas?page=1": "lista-p1",
-            "/persona-buscada/": "ficha-",
-        },
-    ),
-    "reniped": (
-        "https://desaparecidosenperu.policia.gob.pe",
-        {
-            "/Desaparecidos/menor_desaparecido": "menor_desaparecido",
-            "/Desaparecidos/nota_alerta_menor/": "nota-",
-        },
-    ),
+NAMES = sorted(path.name for path in SAVED.iterdir())
+# Pages that are not kept as `sync.py --save` names them: what file answers which path.
+FILES = {
+    "sifebu": {
+        "/seguridad/personasextraviadas": "lista-p0",
+        "/seguridad/personasextraviadas?page=1": "lista-p1",
+        "/persona-buscada/": "ficha-",
+    },
+    "reniped": {
+        "/Desaparecidos/menor_desaparecido": "menor_desaparecido",
+        "/Desaparecidos/nota_alerta_menor/": "nota-",
+    },
 }
 
 
 def serve_saved(web: Web, name: str) -> str:
     """Serve the saved pages of a register; its profile's text for this server."""
-    site, paths = SITES[name]
-    for path, file in paths.items():
-        for page in (SAVED / name).glob(f"{file}*.html" if path.endswith("/") else f"{file}.html"):
-            rest = page.stem.removeprefix(file) if path.endswith("/") else ""
-            web.pages[path + rest] = Answer(body=page.read_bytes())
-    text = (ROOT / "registers" / f"{name}.toml").read_text()
-    assert site in text
-    return "pause = 0\n" + text.replace(site, f"http://{web.host}")
+    text = profile_of(name).read_text()
+    site = re.search(r'start *= *\[?"(https://[^/]+)', text)
+    assert site is not None
+    here = f"http://{web.host}"
+    for path, file in files_of(name).items():
+        body = file.read_bytes().replace(b"https://registro.example/", f"{here}/".encode())
+        web.pages[path] = Answer(body=body, headers=(("Content-Type", "text/html"),))
+    return "pause = 0\n" + text.replace(site[1], here)
 
 
-@pytest.mark.parametrize("name", [path.name for path in SAVED.iterdir()])
+def profile_of(name: str) -> Path:
+    own = SAVED / name / "profile.toml"
+    return own if own.exists() else ROOT / "registers" / f"{name}.toml"
+
+
+def files_of(name: str) -> dict[str, Path]:
+    """The saved files by the path and query that they answer."""
+    if name not in FILES:
+        folder = SAVED / name / "pages"
+        pages = {str(p.relative_to(folder)): p for p in folder.rglob("*.html")}
+        return {re.sub(r"(^|/)index$", r"\1", f"/{key[:-5]}"): p for key, p in pages.items()}
+    found = {}
+    for path, start in FILES[name].items():
+        for page in (SAVED / name).glob(
+            f"{start}*.html" if path.endswith("/") else f"{start}.html"
+        ):
+            found[path + page.stem.removeprefix(start)] = page
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_saved_register_reads_as_expected(name: str, register: Register) -> None:
     register.profile.write_text(serve_saved(register.web, name))
     expected = (SAVED / name / "expected.json").read_text()
-    expected = json.loads(expected.replace("registro.example", register.web.host))
+    for site in ("https://registro.example", "https://cndes-web.ses.mir.es"):
+        expected = expected.replace(site, f"https://{register.web.host}")
+    expected = json.loads(expected)
     for added in (len(expected), 0):
         run = register.sync()
         assert f"{added} added, 0 found, 0 unreadable" in run.stdout, run.stderr
@@ -61,7 +82,7 @@ def test_a_saved_register_reads_as_expected(name: str, register: Register) -> No
         assert sorted(listed, key=str) == sorted(expected, key=str)
 
 
-@pytest.mark.parametrize("name", [path.name for path in SAVED.iterdir()])
+@pytest.mark.parametrize("name", ["sifebu", "reniped"])
 def test_a_card_taken_off_a_saved_register_is_erased(name: str, register: Register) -> None:
     register.profile.write_text(serve_saved(register.web, name))
     register.sync()
@@ -80,15 +101,15 @@ def test_a_card_taken_off_a_saved_register_is_erased(name: str, register: Regist
     assert gone["nombre"].encode() not in register.bytes_on_disk()
 
 
-@pytest.mark.parametrize("name", ["sifebu", "reniped"])
+@pytest.mark.parametrize("name", ["sifebu", "reniped", "cndes"])
 def test_a_profile_that_has_not_met_its_site_says_so(name: str) -> None:
-    head = (ROOT / "registers" / f"{name}.toml").read_text().split("name ")[0]
+    head = (ROOT / "registers" / f"{name}.toml").read_text().split("\nname ")[0]
     assert "NOT met the live site" in head
     assert "--dry-run" in head
 
 
 def test_the_demo_register(tmp_path: Path) -> None:
-    profile = reg.load_profile(ROOT / "registers" / "demo.toml")
+    profile = load_profile(ROOT / "registers" / "demo.toml")
     reading = reg.read_register(profile, None, lambda text: None)
     assert (len(reading.persons), reading.pages, reading.passed_over) == (24, 3, 1)
     assert (len(reading.outside), reading.unreadable) == (1, [])
@@ -119,13 +140,20 @@ def test_the_demo_register(tmp_path: Path) -> None:
         ('card = "li"', 'card = "li["', "`card` is no CSS selector"),
         ('card = "li"', 'card = "li:has(> td a)["', "`card` is no CSS selector"),
         ('next = "a.next"', 'next = "a:nexxt"', "`next` is no CSS selector"),
-        ("/lista?n=1", "/lista?n={page}", "`next` cannot stand beside a {page}"),
+        ("/lista?n=1", "/lista?n={page}", "`next` goes neither with {page} nor with `records`"),
+        ('card = "li"', 'card = "li"\nrecords = "a"', "needs one of `card` (HTML lists) and"),
+        ('card = "li"', "", "needs one of `card` (HTML lists) and `records`"),
+        ("max_age = 17", 'last_page = [{ card = "a" }]', "`last_page` needs {page}"),
+        ("max_age = 17", "form = { a = 1 }", "Expected `str`, got `int` - at `$.form"),
+        ('card = "a" }', 'json = "a" }', "say `json` where there are `records`, else `card`"),
+        ('card = "a" }', 'json = "a", attr = "b" }', "`label` and `attr` do not go with `json`"),
+        ('card = "a" }', 'card = "a", template = "x" }', "`template` has no {}"),
         ('start = "http:', 'start = "ftp:', "`start` is no http or https address"),
         ('placeholder = "https:', 'placeholder = "data:', "`placeholder` is no http or https"),
         ('card = "a" }', 'card = "a", patern = "x" }', "unknown field `patern` - at `$.fields.nom"),
         ('card = "a" }', 'card = "a", pattern = "(" }', "`pattern` is no regular expression"),
-        ('card = "a" }', 'card = "a", file = "a" }', "needs one of `card` and `file` - at `$.fi"),
-        ('card = "a" }', 'label = "Nombre" }', "needs one of `card` and `file` - at `$.fields.no"),
+        ('card = "a" }', 'card = "a", file = "a" }', "needs one of `card`, `file` and `json` - at"),
+        ('card = "a" }', 'label = "Nombre" }', "needs one of `card`, `file` and `json` - at"),
         ('card = "a" }', 'card = "a[" }', "`card` is no CSS selector"),
         ('nombre = [{ card = "a" }]', "nombre = []", "of length >= 1 - at `$.fields.nombre`"),
         ('nombre = [{ card = "a" }]', "", "missing required field `nombre` - at `$.fields`"),
@@ -185,6 +213,12 @@ def test_clean(text: str, cleaned: str) -> None:
     assert reg.clean(reg.clean(text)) == cleaned
 
 
+def look(way: Way, scope: Tag) -> str:
+    fields = Fields(*[(Way(card="a"),)] * 5)
+    profile = Profile(name="x", start="https://a.example/", card="a", fields=fields)
+    return reg.Lookup(profile).text(way, scope)
+
+
 LABELS = """
 <p>Edad: 15 años<br>Lugar : Salta</p>
 <p><b>FECHA DEL HECHO:</b> <b>1/2/2024</b><br><b>VACÍO:</b> <b></b><br><b>PAIS:</b> <b>X</b></p>
@@ -213,7 +247,7 @@ LABELS = """
 )
 def test_the_value_behind_a_label(label: str, value: str) -> None:
     tree = BeautifulSoup(LABELS, "html5lib")
-    assert reg.look(Way(card="", label=label), tree) == value
+    assert look(Way(card="", label=label), tree) == value
 
 
 CARD = BeautifulSoup(
@@ -244,7 +278,7 @@ CARD = BeautifulSoup(
     ],
 )
 def test_a_way(way: Way, text: str) -> None:
-    assert reg.look(way, CARD) == text
+    assert look(way, CARD) == text
 
 
 TODAY = date(2026, 1, 31)
@@ -267,6 +301,10 @@ TODAY = date(2026, 1, 31)
         ("18 de septiembre del año 2006", date(2006, 9, 18)),
         ("1º de setiembre de 2006", date(2006, 9, 1)),
         ("3 ene. 2020", date(2020, 1, 3)),
+        ("8-Mar-2014", date(2014, 3, 8)),
+        ("Abril 8, 2014 12:00:00 AM", date(2014, 4, 8)),
+        ("Sat Mar 08 00:00:00 CET 2014", date(2014, 3, 8)),
+        ("Sat, 08 Mar 2014 00:00:00 GMT", date(2014, 3, 8)),
         ("8 DE MARZO DE 2024, publicado 2024-04-01", date(2024, 3, 8)),
         ("31/01/2026", TODAY),
         ("01/02/2026", None),
@@ -281,7 +319,7 @@ TODAY = date(2026, 1, 31)
     ],
 )
 def test_read_date(text: str, day: date | None) -> None:
-    assert reg.read_date(text, reg.MONTHS, TODAY) == day
+    assert reg.read_date(text, MONTHS, TODAY) == day
 
 
 @pytest.mark.parametrize(
@@ -339,7 +377,7 @@ def test_age_between(born: date, day: date, age: Age | None) -> None:
     ],
 )
 def test_read_name(text: str, name: str | None) -> None:
-    assert reg.read_name(text, reg.SEVERAL) == name
+    assert reg.read_name(text, SEVERAL) == name
 
 
 @pytest.mark.parametrize(
@@ -366,9 +404,9 @@ def test_read_place(text: str, place: str | None) -> None:
 def test_absolute(base: str, text: str, address: str | None) -> None:
     if address is None:
         with pytest.raises(ValueError):
-            reg.absolute(base, text)
+            absolute(base, text)
     else:
-        assert reg.absolute(base, text) == address
+        assert absolute(base, text) == address
 
 
 @pytest.mark.parametrize(
@@ -380,7 +418,7 @@ def test_absolute(base: str, text: str, address: str | None) -> None:
     ],
 )
 def test_https(address: str, raised: str) -> None:
-    assert reg.https(address) == raised
+    assert https(address) == raised
 
 
 @pytest.mark.parametrize(
@@ -397,7 +435,7 @@ def test_https(address: str, raised: str) -> None:
 def test_encoding(
     head: str, charset: str | None, encoding: str | None, body: bytes, text: str
 ) -> None:
-    page = reg.Page("https://a.example/", 200, None, charset, head.encode() + b"<p>" + body)
+    page = fetch.Page("https://a.example/", 200, None, charset, head.encode() + b"<p>" + body)
     assert reg.text_of(reg.parse(page, encoding)) == text
 
 
@@ -481,7 +519,9 @@ def test_two_files_with_one_id_are_refused(register: Register) -> None:
     assert reg.person_id("prueba", one) == reg.person_id("prueba", two)
     folder = register.profile.parent / "pages"
     folder.mkdir()
-    (folder / "lista?n=1").write_text(f"<li><a href='{one}'>A</a></li><li><a href='{two}'>B</a>")
+    (folder / "lista?n=1.html").write_text(
+        f"<li><a href='{one}'>A</a></li><li><a href='{two}'>B</a>"
+    )
     text = register.profile.read_text().replace(f"http://{register.web.host}", one[:24])
     register.profile.write_text(f'pages = "pages"\n{text}')
     refused = register.sync()
@@ -494,12 +534,157 @@ def test_an_id_is_made_of_the_address() -> None:
     assert reg.person_id("prueba", "https://registro.example/a") == "prueba-228972813543334"
 
 
+# --- Lists in JSON -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("", ""),
+        ("a", "1"),
+        ("b.c", "x"),
+        ("b.d.1.e", "true"),
+        ("b.d.2.e", ""),
+        ("b.c.f", ""),
+        ("g", "uno\ndos & tres"),
+        ("h", ""),
+        ("none", ""),
+    ],
+)
+def test_a_dotted_path(path: str, text: str) -> None:
+    record = {
+        "a": 1,
+        "b": {"c": "x", "d": [{}, {"e": True}]},
+        "g": "<b>uno</b><br>dos &amp; tres",
+        "h": None,
+    }
+    assert reg.json_text(reg.value_at(record, path)) == text
+
+
+JSON_PROFILE = """
+[fields]
+url = [{ json = "id", template = "http://{host}/f/{}" }]
+nombre = [{ json = "n" }]
+fecha = [{ json = "f" }]
+edad = [{ json = "e" }]
+lugar = [{ json = ["l", "r"], join = ", " }]
+"""
+
+
+def make_json(register: Register, head: str) -> None:
+    text = register.profile.read_text().split("next =")[0]
+    fields = JSON_PROFILE.replace("{host}", register.web.host)
+    head += '\npause = 0\nplaceholder = "https://registro.example/s.png"\n'
+    register.profile.write_text(text + head + fields)
+
+
+def records(*numbers: int) -> Answer:
+    one = {"n": "Ana Inventada", "f": "2024-02-01", "e": 12, "l": "Villa", "r": "Salta"}
+    return Answer(body=json.dumps({"p": {"q": [{"id": n, **one} for n in numbers]}}).encode())
+
+
+def test_a_form_may_count_the_pages(register: Register) -> None:
+    make_json(register, 'records = "p.q"\nform = { tipo = "MENOR", pagina = "{page}" }')
+    for page, answer in enumerate([records(1, 2), records(3), records()], 1):
+        register.web.pages[f"/lista?n=1?tipo=MENOR&pagina={page}"] = answer
+    run = register.sync()
+    assert "3 listed, 3 added, 0 found, 0 unreadable" in run.stdout, run.stderr
+
+
+def test_a_form_is_not_redirected(register: Register) -> None:
+    make_json(register, 'records = "p.q"\nform = { tipo = "MENOR" }')
+    register.web.pages["/lista?n=1?tipo=MENOR"] = redirect("/login")
+    assert "redirects a form" in register.sync().stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"<html>", "is no JSON"),
+        (b"\xff\xff", "is no JSON"),
+        (b"[" * 100_000, "is no JSON"),
+        (b"{}", "there is no list at 'p.q'"),
+        (b'{"p": {"q": {"id": 1}}}', "there is no list at 'p.q'"),
+    ],
+)
+def test_json_that_cannot_be_read_is_refused(register: Register, body: bytes, reason: str) -> None:
+    make_json(register, 'records = "p.q"')
+    register.web.pages["/lista?n=1"] = Answer(body=body)
+    refused = register.sync()
+    assert refused.returncode == 1
+    assert f"list page 1 cannot be had: {reason}" in refused.stderr
+
+
+def test_odd_records_are_unreadable(register: Register) -> None:
+    make_json(register, 'records = "p.q"\nmax_unreadable = 1')
+    odd = [None, 1, "x", [], {}, {"id": {"a": 1}}]
+    page = json.loads(records(1).body)
+    page["p"]["q"] += odd
+    register.web.pages["/lista?n=1"] = Answer(body=json.dumps(page).encode())
+    assert f"1 added, 0 found, {len(odd)} unreadable" in register.sync().stdout
+
+
+def test_an_empty_page_before_the_last_is_refused(register: Register) -> None:
+    text = register.profile.read_text().replace("n=1", "n={page}").replace('next = "a.next"', "")
+    register.profile.write_text(f"last_page = [{{ card = 'i' }}]\n{text}")
+    register.publish(slugs(4), per_page=2)
+    for n in (1, 2):
+        page = register.web.pages[f"/lista?n={n}"]
+        assert isinstance(page, Answer)
+        register.web.pages[f"/lista?n={n}"] = page._replace(body=page.body + b"<i>1</i><i>3</i>")
+    register.web.put("/lista?n=3", "<p>Volvemos pronto</p><i>3</i>")
+    assert "list page 3 has no card" in register.sync().stderr
+
+
+# --- Writing a profile ---------------------------------------------------------------
+
+
+def test_saved_pages_read_like_the_register(register: Register) -> None:
+    register.publish(slugs(12))
+    folder = str(register.profile.parent / "saved")
+    fetched = register.sync("--dry-run", "--save", folder)
+    asked = len(register.web.asked)
+    replayed = register.sync("--dry-run", "--pages", folder, CONTACT="")
+    assert "would be added: 12" in replayed.stdout
+    assert replayed.stdout == fetched.stdout
+    assert len(register.web.asked) == asked
+
+
+def test_saved_pages_are_never_stored(register: Register) -> None:
+    refused = register.sync("--pages", str(register.profile.parent))
+    assert (refused.returncode, register.database.exists()) == (2, False)
+    assert "--pages: goes with --dry-run" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('card = "li"', 'card = "article"', "nobody is listed"),
+        ('[{ file = "img", attr = "src" }]', '[{ file = "i" }]', "fields.foto[0]: matches nothing"),
+        ('label = "Edad"', 'label = "Años"', "fields.edad[0]: matches nothing"),
+        ('nombre = [{ card = "a" }]', 'nombre = [{ card = "a", pattern = "z{9}" }, { card = "a" }]',
+         "fields.nombre[0]: its place is there, but no such text"),
+        ('attr = "src"', 'attr = "data-src"', "fields.foto[0]: its place is there, but no such"),
+        ('card = "b"', 'card = "u"', "pass_over[0]: matches nothing"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_profile_that_matches_nothing_is_named(
+    register: Register, old: str, new: str, line: str
+) -> None:
+    register.publish([Listed("ana", stamp="FUE ENCONTRADA"), *slugs(3)])
+    text = register.profile.read_text()
+    assert old in text
+    assert "in the profile" not in register.sync("--dry-run").stdout
+    register.profile.write_text(text.replace(old, new))
+    assert line in register.sync("--dry-run").stdout
+
+
 # --- Fetching ------------------------------------------------------------------------
 
 
 @pytest.fixture
-def fetcher(register: Register) -> reg.Fetcher:
-    return reg.Fetcher(reg.load_profile(register.profile), "nadie@registro.example")
+def fetcher(register: Register) -> fetch.Fetcher:
+    return fetch.Fetcher(load_profile(register.profile), "nadie@registro.example")
 
 
 def redirect(to: str) -> Answer:
@@ -519,16 +704,16 @@ def redirect(to: str) -> Answer:
         (redirect("http://169.254.1.1/"), "off the register's hosts"),
         (redirect("http://127.0.0.1:1/"), "off the register's hosts"),
         (redirect("file:///etc/passwd"), "no web address"),
-        (Answer(body=b"x" * (reg.PAGE_BYTES + 1)), "more than 10 MB"),
+        (Answer(body=b"x" * (fetch.PAGE_BYTES + 1)), "more than 10 MB"),
         (Answer(body=b"cut", headers=(("Content-Length", "999"),)), "ConnectionError|Chunked"),
         (Answer(body=b"no gzip", headers=(("Content-Encoding", "gzip"),)), "ContentDecoding"),
     ],
 )
 def test_a_page_that_cannot_be_had(
-    web: Web, fetcher: reg.Fetcher, answer: Answer, reason: str
+    web: Web, fetcher: fetch.Fetcher, answer: Answer, reason: str
 ) -> None:
     web.pages["/x"] = close_after(answer)
-    with pytest.raises(reg.PageError, match=reason):
+    with pytest.raises(fetch.PageError, match=reason):
         fetcher.get(f"http://{web.host}/x")
 
 
@@ -540,13 +725,13 @@ def close_after(answer: Answer):
     return serve
 
 
-def test_a_passing_fault_is_tried_again(web: Web, fetcher: reg.Fetcher) -> None:
+def test_a_passing_fault_is_tried_again(web: Web, fetcher: fetch.Fetcher) -> None:
     answers = iter([Answer(503), Answer(429), Answer(body=b"there")])
     web.pages["/x"] = lambda _: next(answers)
     assert fetcher.get(f"http://{web.host}/x").body == b"there"
 
 
-def test_retry_after_is_honoured(web: Web, fetcher: reg.Fetcher) -> None:
+def test_retry_after_is_honoured(web: Web, fetcher: fetch.Fetcher) -> None:
     answers = iter([Answer(503, headers=(("Retry-After", "1"),)), Answer(body=b"there")])
     web.pages["/x"] = lambda _: next(answers)
     began = time.monotonic()
@@ -557,7 +742,7 @@ def test_retry_after_is_honoured(web: Web, fetcher: reg.Fetcher) -> None:
 def test_a_pause_lies_between_requests(register: Register) -> None:
     text = register.profile.read_text().replace("pause = 0", "pause = 0.2")
     register.profile.write_text(text)
-    fetcher = reg.Fetcher(reg.load_profile(register.profile), "nadie@registro.example")
+    fetcher = fetch.Fetcher(load_profile(register.profile), "nadie@registro.example")
     register.web.put("/x", "x")
     began = time.monotonic()
     for _ in range(3):  # and robots.txt: four requests, three pauses
@@ -565,14 +750,14 @@ def test_a_pause_lies_between_requests(register: Register) -> None:
     assert time.monotonic() - began >= 0.6
 
 
-def test_a_redirect_within_the_register_is_followed(web: Web, fetcher: reg.Fetcher) -> None:
+def test_a_redirect_within_the_register_is_followed(web: Web, fetcher: fetch.Fetcher) -> None:
     web.pages["/x"] = redirect("/y")
     web.put("/y", "there")
     page = fetcher.get(f"http://{web.host}/x")
     assert (page.url, page.body) == (f"http://{web.host}/y", b"there")
 
 
-def test_the_user_agent_names_the_service_and_the_contact(web: Web, fetcher: reg.Fetcher) -> None:
+def test_the_user_agent_names_the_service_and_the_contact(web: Web, fetcher: fetch.Fetcher) -> None:
     web.put("/x", "x")
     fetcher.get(f"http://{web.host}/x")
     assert web.agents == {"persona404/1 (+nadie@registro.example)"}
@@ -591,13 +776,13 @@ def test_the_user_agent_names_the_service_and_the_contact(web: Web, fetcher: reg
         (redirect("/elsewhere.txt"), True),
     ],
 )
-def test_robots_txt(web: Web, fetcher: reg.Fetcher, robots: Answer, allowed: bool) -> None:
+def test_robots_txt(web: Web, fetcher: fetch.Fetcher, robots: Answer, allowed: bool) -> None:
     web.pages["/robots.txt"] = robots
     web.put("/x?n=1", "there")
     if allowed:
         assert fetcher.get(f"http://{web.host}/x?n=1").body == b"there"
     else:
-        with pytest.raises(reg.PageError, match="forbids it"):
+        with pytest.raises(fetch.PageError, match="forbids it"):
             fetcher.get(f"http://{web.host}/x?n=1")
     assert web.asked[0] == "/robots.txt"
 
@@ -621,7 +806,7 @@ def test_a_certificate_that_cannot_be_verified(register: Register) -> None:
 
 def test_a_page_that_takes_too_long_is_given_up() -> None:
     began = time.monotonic()
-    with pytest.raises(reg.PageError, match="took more than 0 s"), reg.time_limit(0.05):
+    with pytest.raises(fetch.PageError, match="took more than 0 s"), fetch.time_limit(0.05):
         re.search("(a+)+b", "a" * 40)
     assert time.monotonic() - began < 5
 
@@ -630,5 +815,5 @@ def test_a_page_that_takes_too_long_is_given_up() -> None:
 def test_saved_pages_stay_in_their_folder(tmp_path: Path, path: str) -> None:
     (tmp_path / "profile.toml").touch()
     (tmp_path / "pages").mkdir()
-    with pytest.raises(reg.PageError):
-        reg.saved_page(tmp_path / "pages", f"https://registro.example{path}")
+    with pytest.raises(fetch.PageError):
+        fetch.saved_page(tmp_path / "pages", f"https://registro.example{path}", None)

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import sqlite3
 import subprocess
@@ -14,7 +15,8 @@ import pytest
 from conftest import Answer, Listed, Register, Web, child_environ, slugs, sync_command
 
 import sync
-from register import LeftOut, Person, Reading, load_profile
+from profiles import load_profile
+from register import LeftOut, Person, Reading
 
 ERROR_500 = Answer(500, b"broken")
 TWELVE = slugs(12)  # aa to al
@@ -422,6 +424,7 @@ def test_only_a_dry_run_on_a_terminal_names_persons(register: Register, terminal
         os.close(leader)
         assert process.wait(30) == 0
         assert b"person 13 of 13" in shown
+        assert re.search(rb"id +nombre +fecha +edad +lugar +foto +url\r\n", shown)
     else:
         shown = subprocess.run(command, env=child_environ(), capture_output=True).stdout
     assert register.id("aa").encode() in shown
