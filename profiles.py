@@ -194,7 +194,9 @@ def load_profile(path: Path) -> Profile:
     except OSError as error:
         raise ProfileError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # TOMLDecodeError and ValidationError as well
-        raise ProfileError(f"{path}: {error}") from None
+        odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
+        hint = " (it stands above [fields])" if odd and odd[1] in Profile.__struct_fields__ else ""
+        raise ProfileError(f"{path}: {error}{hint}") from None
     return profile
 
 

@@ -73,7 +73,7 @@ class Reading:
     persons: dict[str, Person] = field(default_factory=dict)
     unreadable: list[LeftOut] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)  # ids of persons over max_age
-    passed_over: int = 0  # records that pass_over matched: absent
+    passed_over: set[str] = field(default_factory=set)  # ids that pass_over matched: absent
     pages: int = 0  # list pages read
     unused: list[str] = field(default_factory=list)  # parts of the profile that matched nothing
 
@@ -186,6 +186,7 @@ class Lookup:
         self.profile = profile
         self.missing = {plain(text) for text in as_tuple(profile.missing)}
         self.best: dict[Way, int] = {}  # for each way that was tried the most it found
+        self.used: set[str] = set()  # the other keys that matched something
 
     def text(self, way: Way, scope: Any) -> str:
         """What `way` yields in a card, page or record: its pieces joined, or ""."""
@@ -217,12 +218,19 @@ class Lookup:
         return found
 
     def unused(self) -> list[str]:
-        """The ways that were tried and never yielded, by their key in the profile."""
+        """The parts of the profile that were tried and matched nothing, by their key."""
         lists = {"pass_over": self.profile.pass_over, "last_page": self.profile.last_page}
         for name, ways in msgspec.structs.asdict(self.profile.fields).items():
             lists[f"fields.{name}"] = ways
-        why = {NOTHING: "matches nothing anywhere", PLACE: "its place is there, but no such text"}
+        why = {
+            NOTHING: "matches nothing anywhere",
+            PLACE: "its place is there, but not its label, pattern or text",
+        }
         return [
+            f"{name}: matches nothing anywhere"
+            for name in ("card", "next", "no_photo")
+            if getattr(self.profile, name) and name not in self.used
+        ] + [
             f"{name}[{i}]: {why[self.best[way]]}"
             for name, ways in lists.items()
             for i, way in enumerate(ways)
@@ -242,6 +250,7 @@ def texts_at(way: Way, scope: Any, place: str, label: str | None) -> Iterator[st
             yield value if isinstance(value, str) else " ".join(value)
         elif label is not None:
             yield from labelled(element, label)
+            yield ""  # the place is there, if not the label
         else:
             yield text_of(element)
 
@@ -446,7 +455,10 @@ class Record:
             address = https(absolute(base, text))
         except ValueError:
             return None
-        return None if any(part in address for part in as_tuple(self.profile.no_photo)) else address
+        if any(part in address for part in as_tuple(self.profile.no_photo)):
+            self.lookup.used.add("no_photo")
+            return None
+        return address
 
     def person(self) -> Person:
         """Unreadable names the first field that is missing or malformed."""
@@ -460,7 +472,9 @@ class Record:
         }
         for name, value in values.items():
             if not value:
-                raise Unreadable(name, "malformed" if name in self.seen else "missing")
+                reason = "malformed" if name in self.seen else "missing"
+                also = ", and the profile has no placeholder" if name == "foto" else ""
+                raise Unreadable(name, reason + also)
         return Person(id=self.card.id, url=https(self.card.link), **values)  # type: ignore[arg-type]
 
 
@@ -495,6 +509,7 @@ def read_cards(
     profile = lookup.profile
     ways = {way for way in profile.ways if way.on_card}
     for number, item in enumerate(cards_of(document, profile), 1):
+        lookup.used.add("card")
         passed = any(lookup.holds(way, item) for way in profile.pass_over if way.on_card)
         texts = {way: (lookup.text(way, item), base) for way in ways}
         links = (file_link(texts[way][0], base, profile) for way in profile.fields.url)
@@ -542,7 +557,7 @@ def read_list_page(
                 document = parse(got, profile.encoding)
                 base = base_of(document, got)
             cards, lost = read_cards(document, base, page, lookup)
-            following = next_address(document, base, profile.next) if profile.next else None
+            following = next_address(document, base, lookup) if profile.next else None
             return ListPage(cards, lost, following, last_number(document, lookup))
     except PageError as error:
         raise Refused(f"list page {page} cannot be had: {error}") from None
@@ -556,7 +571,7 @@ def read_list(
     profile = lookup.profile
     cards: dict[str, Card] = {}
     for start in as_tuple(profile.start):
-        number = last = profile.first_page
+        number, last = profile.first_page, 0  # 0: no page has named the last one
         address: str | None = start
         expected = False  # whether an earlier page has named this one
         asked: set[str] = set()
@@ -578,17 +593,18 @@ def read_list(
             last = max(last, page.last or 0)
             if profile.is_numbered:
                 number += 1
-                goes_on = number <= last if profile.last_page else somebody_new
-                address, expected = (start if goes_on else None), bool(profile.last_page)
+                goes_on = number <= last if last else somebody_new
+                address, expected = (start if goes_on else None), bool(last)
             else:
                 address, expected = (page.next if page.next not in asked else None), True
     return cards
 
 
-def next_address(tree: BeautifulSoup, base: str, selector: str) -> str | None:
-    link = soupsieve.select_one(selector, tree)
+def next_address(tree: BeautifulSoup, base: str, lookup: Lookup) -> str | None:
+    link = soupsieve.select_one(lookup.profile.next or "", tree)
     if link is None or not link.get("href"):
         return None
+    lookup.used.add("next")
     try:
         return urldefrag(absolute(base, str(link["href"]))).url
     except ValueError:
@@ -636,7 +652,7 @@ def read_register(
         try:
             with time_limit(PAGE_SECONDS):
                 if record.is_passed_over():
-                    reading.passed_over += 1
+                    reading.passed_over.add(card.id)
                 elif record.is_outside():
                     reading.outside.add(card.id)
                 else:

@@ -310,7 +310,7 @@ def end_run(
 def summary(reading: Reading) -> str:
     return (
         f"{reading.pages} list pages, {len(reading.persons)} persons, "
-        f"{len(reading.unreadable)} unreadable, {reading.passed_over} passed over, "
+        f"{len(reading.unreadable)} unreadable, {len(reading.passed_over)} passed over, "
         f"{len(reading.outside)} over max_age"
     )
 
@@ -374,12 +374,14 @@ def dry_run(settings: Settings, progress: Progress, save: Path | None) -> int:
     for part in reading.unused:
         print(f"in the profile: {part}")
     print(f"read: {summary(reading)}")
+    print(f"passed over: {' '.join(sorted(reading.passed_over))}")
+    print(f"over max_age: {' '.join(sorted(reading.outside))}")
     changes = compare(stored, reading, hidden)
     for what in ("added", "changed", "found", "erased"):
         ids = getattr(changes, what)
         print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
     if reason := refusal(stored, reading, settings.profile):
-        print(f"would be refused: {reason}; {ADVICE}")
+        print(f"would be refused: {reason}")
         return 1
     return 0
 

@@ -111,7 +111,7 @@ def test_a_profile_that_has_not_met_its_site_says_so(name: str) -> None:
 def test_the_demo_register(tmp_path: Path) -> None:
     profile = load_profile(ROOT / "registers" / "demo.toml")
     reading = reg.read_register(profile, None, lambda text: None)
-    assert (len(reading.persons), reading.pages, reading.passed_over) == (24, 3, 1)
+    assert (len(reading.persons), reading.pages, len(reading.passed_over)) == (24, 3, 1)
     assert (len(reading.outside), reading.unreadable) == (1, [])
     photos = [person.foto for person in reading.persons.values()]
     assert photos.count(profile.placeholder or "") == 1
@@ -158,6 +158,11 @@ def test_the_demo_register(tmp_path: Path) -> None:
         ('nombre = [{ card = "a" }]', "nombre = []", "of length >= 1 - at `$.fields.nombre`"),
         ('nombre = [{ card = "a" }]', "", "missing required field `nombre` - at `$.fields`"),
         ("edad = [", "apodo = [", "unknown field `apodo` - at `$.fields`"),
+        (
+            "[fields]",
+            "[fields]\nmax_pages = 1",
+            "`max_pages` - at `$.fields` (it stands above [fields])",
+        ),
         ('url = [{ card = "a",', 'url = [{ file = "a",', "`url` is read on the card"),
     ],
 )
@@ -302,6 +307,7 @@ TODAY = date(2026, 1, 31)
         ("1º de setiembre de 2006", date(2006, 9, 1)),
         ("3 ene. 2020", date(2020, 1, 3)),
         ("8-Mar-2014", date(2014, 3, 8)),
+        ("marzo 8, 2014", date(2014, 3, 8)),
         ("Abril 8, 2014 12:00:00 AM", date(2014, 4, 8)),
         ("Sat Mar 08 00:00:00 CET 2014", date(2014, 3, 8)),
         ("Sat, 08 Mar 2014 00:00:00 GMT", date(2014, 3, 8)),
@@ -624,9 +630,17 @@ def test_odd_records_are_unreadable(register: Register) -> None:
     assert f"1 added, 0 found, {len(odd)} unreadable" in register.sync().stdout
 
 
+def test_without_a_last_number_the_pages_are_counted_up(register: Register) -> None:
+    numbered(register, 1)
+    register.profile.write_text(f"last_page = [{{ card = 'i' }}]\n{register.profile.read_text()}")
+    register.publish(slugs(4), per_page=2)
+    register.web.put("/lista?n=3", "")
+    assert "4 listed" in register.sync().stdout
+
+
 def test_an_empty_page_before_the_last_is_refused(register: Register) -> None:
-    text = register.profile.read_text().replace("n=1", "n={page}").replace('next = "a.next"', "")
-    register.profile.write_text(f"last_page = [{{ card = 'i' }}]\n{text}")
+    numbered(register, 1)
+    register.profile.write_text(f"last_page = [{{ card = 'i' }}]\n{register.profile.read_text()}")
     register.publish(slugs(4), per_page=2)
     for n in (1, 2):
         page = register.web.pages[f"/lista?n={n}"]
@@ -659,19 +673,22 @@ def test_saved_pages_are_never_stored(register: Register) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ('card = "li"', 'card = "article"', "nobody is listed"),
+        ('card = "li"', 'card = "article"', "in the profile: card: matches nothing anywhere"),
+        ('next = "a.next"', 'next = "a.more"', "in the profile: next: matches nothing anywhere"),
+        ('no_photo = "sin_foto"', 'no_photo = "x"', "in the profile: no_photo: matches nothing"),
         ('[{ file = "img", attr = "src" }]', '[{ file = "i" }]', "fields.foto[0]: matches nothing"),
-        ('label = "Edad"', 'label = "Años"', "fields.edad[0]: matches nothing"),
+        ('label = "Edad"', 'label = "Años"', "fields.edad[0]: its place is there, but"),
         ('nombre = [{ card = "a" }]', 'nombre = [{ card = "a", pattern = "z{9}" }, { card = "a" }]',
-         "fields.nombre[0]: its place is there, but no such text"),
-        ('attr = "src"', 'attr = "data-src"', "fields.foto[0]: its place is there, but no such"),
+         "fields.nombre[0]: its place is there, but not"),
+        ('attr = "src"', 'attr = "data-src"', "fields.foto[0]: its place is there, but not"),
         ('card = "b"', 'card = "u"', "pass_over[0]: matches nothing"),
     ],
 )  # fmt: skip
 def test_a_part_of_a_profile_that_matches_nothing_is_named(
     register: Register, old: str, new: str, line: str
 ) -> None:
-    register.publish([Listed("ana", stamp="FUE ENCONTRADA"), *slugs(3)])
+    ana = Listed("ana", stamp="FUE ENCONTRADA")
+    register.publish([ana, Listed("eva", foto="/sin_foto.png"), *slugs(3)], per_page=3)
     text = register.profile.read_text()
     assert old in text
     assert "in the profile" not in register.sync("--dry-run").stdout
