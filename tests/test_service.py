@@ -1,5 +1,6 @@
 """app.py as its users run it: a process with a clock, a child, signals and settings."""
 
+import http.client
 import os
 import signal
 import sqlite3
@@ -136,27 +137,19 @@ def test_sigterm_finishes_the_running_requests(register: Register, service: Star
     register.publish(TWELVE)
     register.sync()
     running = service(SYNC_AT="off").serving()
-    running.ask("/api/stats")
-    path = f"/api/track?e=view&p={register.id('aa')}&d=a.example"
-    statuses: list[int] = []
-    with closing(sqlite3.connect(register.database, isolation_level=None)) as db:
-        db.execute("BEGIN IMMEDIATE")
-        tracking = threading.Thread(target=lambda: statuses.append(running.ask(path).status))
-        tracking.start()
-        while waiting_threads(running.process.pid) == 0:
-            pass
+    tracking = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
+    with (
+        closing(tracking),
+        closing(sqlite3.connect(register.database, isolation_level=None)) as db,
+    ):
+        db.execute("BEGIN IMMEDIATE")  # the view waits for this writer
+        tracking.request("GET", f"/api/track?e=view&p={register.id('aa')}&d=a.example")
+        running.ask("/api/stats")  # came later: the view is in its thread by now
         running.process.send_signal(signal.SIGTERM)
         db.execute("COMMIT")
-    tracking.join()
+        assert tracking.getresponse().status == 200
     assert running.process.wait(30) == 0
-    assert statuses == [200]
     assert register.stats()["views"] == 1
-
-
-def waiting_threads(pid: int) -> int:
-    """How many threads of the process sleep in SQLite's busy handler."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum("nanosleep" in (task / "wchan").read_text() for task in tasks)
 
 
 def test_sigint_ends_it_too(register: Register, service: Start) -> None:
