@@ -198,7 +198,12 @@ def create_app(
             refused = problem(401, "A valid key is needed in X-API-Key or Authorization: Bearer.")
             refused.set_header("WWW-Authenticate", 'Bearer realm="persona404"')
             raise refused
-        if not start_synchronisation():
+        try:
+            started = start_synchronisation()
+        except (OSError, ValueError, sqlite3.Error) as error:
+            log.error("a synchronisation cannot be started: %s", error)
+            raise problem(503, "A synchronisation cannot be started just now.") from None
+        if not started:
             raise problem(409, "A synchronisation is running.")
         return answer({"status": "started"}, 202)
 
@@ -548,7 +553,11 @@ def main() -> int:
     except (OSError, ValueError) as error:
         print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)
         return 2
-    log.info("serving %s on http://%s:%s", profile.name, settings.host, server.effective_port)
+    # A name such as localhost may stand for two addresses; then the server has both.
+    one = [(settings.host, getattr(server, "effective_port", settings.port))]
+    for host, port in getattr(server, "effective_listen", one):
+        shown = f"[{host}]" if ":" in host else host
+        log.info("serving %s on http://%s:%s", profile.name, shown, port)
     if profile.pages is not None and settings.host not in ("127.0.0.1", "::1", "localhost"):
         log.warning("the persons of the register %s are made up, and are public now", profile.name)
     try:

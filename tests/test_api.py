@@ -322,6 +322,15 @@ def test_the_trigger_cannot_start(
     assert reply.content_type == "application/problem+json"
 
 
+def test_the_trigger_meets_a_locked_database(database: Path) -> None:
+    def locked() -> bool:
+        raise sqlite3.OperationalError("database is locked")
+
+    api = webtest.TestApp(app.create_app(database, "prueba", KEY, locked))
+    reply = api.post("/api/scrape/trigger", headers={"X-API-Key": KEY}, status=503)
+    assert "locked" not in reply.text
+
+
 # --- Empty, stale, broken ------------------------------------------------------------
 
 
