@@ -19,9 +19,9 @@ from msgspec import Meta, Struct
 MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
           "septiembre", "octubre", "noviembre", "diciembre")
 # fmt: on
-# "Ana X y Luis X", "Ana / Luis": several children in one record. A surname such as
-# "Ramón y Cajal" has one word behind its "y".
-SEVERAL = r"[/;&+]|\s[ye]\s+\S+\s+\S"
+# "Ana X y Luis X", "Ana / Luis", "Ana e Inés X": several children in one record. A surname such
+# as "Ramón y Cajal" has one word behind its "y", and an initial is no "e" before an I.
+SEVERAL = r"[/;&+]|\sy\s+\S+\s+\S|\se\s+h?[ií]\S*\s+\S"
 
 Texts = str | tuple[str, ...]
 
@@ -122,6 +122,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check_selector("card", self.card or "*")
         check_selector("next", self.next or "*")
         check_pattern("several", self.several)
+        if not as_tuple(self.start):
+            raise ValueError("`start` has no address")
         for address in as_tuple(self.start):
             check_address("start", address.replace("{page}", "1"))
         check_address("placeholder", self.placeholder or "https://registro.example/")

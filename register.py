@@ -21,7 +21,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard, TypeVar
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urldefrag, urlsplit
 
 import msgspec
 import soupsieve
@@ -277,7 +277,7 @@ def value_at(document: Any, path: str) -> Any:
 def json_text(value: Any) -> str:
     """A JSON value as a text; of a text that holds HTML what one sees."""
     if isinstance(value, str):
-        return text_of(BeautifulSoup(value, "html5lib")) if re.search("[<&]", value) else value
+        return text_of(BeautifulSoup(value, "html5lib")) if "<" in value else value
     return json.dumps(value) if isinstance(value, bool | int | float) else ""
 
 
@@ -304,7 +304,7 @@ def read_name(text: str, several: str = "") -> str | None:
     name = clean(text)
     if not any(c.isalpha() for c in name) or len(name) > 200 or "\ufffd" in name:
         return None
-    return None if several and re.search(several, name) else name
+    return None if several and re.search(several, name, re.IGNORECASE) else name
 
 
 def read_place(text: str) -> str | None:
@@ -481,7 +481,10 @@ class Record:
 def base_of(tree: BeautifulSoup, page: Page) -> str:
     """The address that a page's links start from: <base href>, or the page's own."""
     base = tree.select_one("base[href]")
-    return urljoin(page.url, str(base["href"])) if base else page.url
+    try:
+        return absolute(page.url, str(base["href"])) if base else page.url
+    except ValueError:
+        return page.url
 
 
 def parse_json(page: Page, encoding: str | None) -> Any:
@@ -659,9 +662,10 @@ def read_register(
                     reading.persons[card.id] = record.person()
         except Unreadable as error:
             reading.unreadable.append(LeftOut(card.id, card.page, card.number, *error.args))
-        except PageError as error:  # the time limit
-            reading.unreadable.append(
-                LeftOut(card.id, card.page, card.number, "record", str(error))
-            )
+        except Refused:
+            raise
+        except Exception as error:  # the time limit, or what nobody foresaw: only this record
+            reason = str(error) if isinstance(error, PageError) else type(error).__name__
+            reading.unreadable.append(LeftOut(card.id, card.page, card.number, "record", reason))
     reading.unused = lookup.unused()
     return reading

@@ -149,6 +149,7 @@ def test_the_demo_register(tmp_path: Path) -> None:
         ('card = "a" }', 'json = "a", attr = "b" }', "`label` and `attr` do not go with `json`"),
         ('card = "a" }', 'card = "a", template = "x" }', "`template` has no {}"),
         ('start = "http:', 'start = "ftp:', "`start` is no http or https address"),
+        ("start = ", "start = [] #", "`start` has no address"),
         ('placeholder = "https:', 'placeholder = "data:', "`placeholder` is no http or https"),
         ('card = "a" }', 'card = "a", patern = "x" }', "unknown field `patern` - at `$.fields.nom"),
         ('card = "a" }', 'card = "a", pattern = "(" }', "`pattern` is no regular expression"),
@@ -374,6 +375,9 @@ def test_age_between(born: date, day: date, age: Age | None) -> None:
         ("ELIAN  SUPUESTO", "ELIAN SUPUESTO"),
         ("Ñusta Ramón y Cajal", "Ñusta Ramón y Cajal"),
         ("Ana y Luis Inventado", None),
+        ("ANA Y LUIS INVENTADO", None),
+        ("Ana e Inés Inventada", None),
+        ("JUAN E PRUEBA INVENTADO", "JUAN E PRUEBA INVENTADO"),
         ("Ana Prueba / Luis Prueba", None),
         ("Ana Prueba &amp; Luis", None),
         ("An\ufffd Prueba", None),
@@ -520,6 +524,37 @@ def test_a_card_without_a_link_is_named_by_its_place(register: Register) -> None
     assert "no id (list page 1, card 2): url" in register.sync().stderr
 
 
+@pytest.mark.parametrize(
+    ("base", "address"),
+    [
+        ("/b/", "https://a.example/b/"),
+        ("http://b.example/c", "http://b.example/c"),
+        ("javascript:x", "https://a.example/x"),
+        ("http://[", "https://a.example/x"),
+    ],
+)
+def test_base_of(base: str, address: str) -> None:
+    page = fetch.Page("https://a.example/x", 200, None, None, b"")
+    tree = BeautifulSoup(f"<base href='{base}'>", "html5lib")
+    assert reg.base_of(tree, page) == address
+
+
+def test_what_nobody_foresaw_costs_one_record(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_age(text: str, words: tuple[str, ...]) -> Age:
+        if "13" in text:
+            raise ZeroDivisionError("Ana Inventada")
+        return Age(12, False)
+
+    monkeypatch.setattr(reg, "read_age", read_age)
+    register.publish([Listed("ana", edad="13 años"), *slugs(3)])
+    reading = reg.read_register(load_profile(register.profile), None, lambda text: None)
+    (left,) = reading.unreadable
+    assert (left.id, left.reason) == (register.id("ana"), "ZeroDivisionError")
+    assert len(reading.persons) == 3
+
+
 def test_two_files_with_one_id_are_refused(register: Register) -> None:
     one, two = ("https://registro.example/22670797", "https://registro.example/32798511")
     assert reg.person_id("prueba", one) == reg.person_id("prueba", two)
@@ -554,6 +589,7 @@ def test_an_id_is_made_of_the_address() -> None:
         ("b.c.f", ""),
         ("g", "uno\ndos & tres"),
         ("h", ""),
+        ("i", "https://a.example/?a=1&copy=2"),
         ("none", ""),
     ],
 )
@@ -563,6 +599,7 @@ def test_a_dotted_path(path: str, text: str) -> None:
         "b": {"c": "x", "d": [{}, {"e": True}]},
         "g": "<b>uno</b><br>dos &amp; tres",
         "h": None,
+        "i": "https://a.example/?a=1&copy=2",
     }
     assert reg.json_text(reg.value_at(record, path)) == text
 
