@@ -7,7 +7,7 @@
     python app.py
 
 The settings are environment variables: see README. Everything this process knows of a
-register it reads from the database; sync.py alone reads pages.
+register's persons it reads from the database; sync.py alone reads pages.
 """
 
 import hmac
@@ -37,10 +37,12 @@ import schedule
 import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
+from profiles import SettingError
 from sync import (
     BUSY,
     HERE,
     Settings,
+    call_killed,
     check_register,
     log_to_stderr,
     open_database,
@@ -95,8 +97,13 @@ def create_app(
     def rows(sql: str, **values: object) -> list[Row]:
         """All rows of one statement: a consistent snapshot, and no cursor left open."""
         try:
+            # A file put in place of the one that is open, such as a backup's, is seen.
+            if hasattr(local, "db") and local.file != file_number(database):
+                local.db.close()
+                del local.db
             if not hasattr(local, "db"):
                 local.db = open_database(database, BUSY_SECONDS)
+                local.file = file_number(database)
                 local.db.row_factory = as_dict
                 local.db.execute("PRAGMA synchronous = NORMAL")  # see README, "What is stored"
             return local.db.execute(sql, values).fetchall()
@@ -160,7 +167,7 @@ def create_app(
         counts = rows(
             "SELECT (SELECT count(*) FROM person) AS active, (SELECT count(*) FROM found) AS found,"
             " count(DISTINCT site) AS sites, coalesce(sum(views), 0) AS views,"
-            " (SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1) AS lastSync"
+            " (SELECT ended FROM last_good) AS lastSync"
             " FROM view"
         )
         return revalidated(counts[0])
@@ -200,7 +207,7 @@ def create_app(
             raise refused
         try:
             started = start_synchronisation()
-        except (OSError, ValueError, sqlite3.Error) as error:
+        except (OSError, SettingError, sqlite3.Error) as error:
             log.error("a synchronisation cannot be started: %s", error)
             raise problem(503, "A synchronisation cannot be started just now.") from None
         if not started:
@@ -216,20 +223,30 @@ def create_app(
         )
         facts = rows(
             "SELECT :register AS register, (SELECT count(*) FROM person) AS active,"
-            " (SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1) AS lastSync",
+            " (SELECT ended FROM last_good) AS lastSync",
             register=register,
         )[0]
         facts["lastRun"] = runs[0] if runs else None
         last_sync = facts["lastSync"]
         if last_sync is None:
             raise problem(503, "There was no good synchronisation yet; see lastRun.", **facts)
-        if datetime.now(UTC) - from_iso(last_sync) > STALE:
+        age = datetime.now(UTC) - from_iso(last_sync)
+        if age > STALE:
             raise problem(
                 503, "The last good synchronisation is over 36 hours old; see lastRun.", **facts
             )
+        if age < -timedelta(minutes=1):
+            raise problem(503, "The last synchronisation is to come: was the clock wrong?", **facts)
         return answer({"status": "ok", **facts})
 
     return app
+
+
+def file_number(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None
 
 
 def as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
@@ -427,7 +444,6 @@ class Synchroniser:
         if status in (0, BUSY):
             return
         log.error("sync.py ended with status %d", status)
-        killed = "UPDATE run SET outcome = 'killed', ended = :now WHERE outcome = 'running'"
         failed = (
             "INSERT INTO run (started, ended, outcome, reason) SELECT :now, :now, 'failed', :reason"
             " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)"
@@ -438,9 +454,9 @@ class Synchroniser:
             with sole_run(self.database) as alone:
                 if alone:
                     with closing(open_database(self.database, busy_seconds=60)) as db:
-                        db.execute(killed, values)
+                        call_killed(db)
                         db.execute(failed, values)
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, SettingError) as error:
             log.error("this end is not on record: %s", error)
 
     def start_if_due(self, at: clock_time) -> None:
@@ -448,10 +464,10 @@ class Synchroniser:
         slot = latest_slot(now, at).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         with closing(open_database(self.database, BUSY_SECONDS)) as db:
             good, last, failures = db.execute(
-                "SELECT (SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1),"
-                " (SELECT started FROM run ORDER BY id DESC LIMIT 1),"
-                " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started >= ?)",
-                [slot],
+                "SELECT (SELECT ended FROM last_good),"
+                " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
+                " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started BETWEEN ? AND ?)",
+                [slot, utc_now()],
             ).fetchone()
         attempts = [from_iso(last)] if last else []
         # A child that died before it could record its run was an attempt too.
@@ -481,10 +497,12 @@ def keep_time(synchroniser: Synchroniser, at: clock_time) -> None:
             log.error("schedule: %s: %s", type(error).__name__, error)
 
     scheduler = schedule.Scheduler()
-    scheduler.every().minute.at(":00").do(look)
     look()
     while True:
         scheduler.run_pending()
+        if not scheduler.jobs or (scheduler.idle_seconds or 0) > 60:
+            scheduler.clear()  # the clock was set back: schedule would wait for the old time
+            scheduler.every().minute.at(":00").do(look)
         time.sleep(max(0.1, min(scheduler.idle_seconds or 0, 60)))
 
 
@@ -500,16 +518,16 @@ class ServiceSettings(NamedTuple):
 
 
 def read_service_settings(environ: Mapping[str, str]) -> ServiceSettings:
-    """All settings of README; an empty one counts as not set. ValueError is one line."""
+    """All settings of README; an empty one counts as not set. SettingError is one line."""
     port = environ.get("PORT") or "8080"
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        raise ValueError("PORT: must be a number from 0 (any free port) to 65535")
+        raise SettingError("PORT: must be a number from 0 (any free port) to 65535")
     api_key = environ.get("API_KEY") or None
     if api_key and not re.fullmatch("[!-~]{20,}", api_key):
-        raise ValueError("API_KEY: must be at least 20 ASCII characters without spaces")
+        raise SettingError("API_KEY: must be at least 20 ASCII characters without spaces")
     sync_at = environ.get("SYNC_AT") or "03:00"
     if sync_at != "off" and not re.fullmatch("([01][0-9]|2[0-3]):[0-5][0-9]", sync_at):
-        raise ValueError("SYNC_AT: must be a time such as 03:00, or off")
+        raise SettingError("SYNC_AT: must be a time such as 03:00, or off")
     return ServiceSettings(
         host=environ.get("HOST") or "127.0.0.1",
         port=int(port),
@@ -531,7 +549,7 @@ def main() -> int:
         profile, database, _ = settings.sync
         with closing(open_database(database, busy_seconds=60)) as db:
             check_register(db, profile)
-    except ValueError as error:
+    except SettingError as error:
         print(f"app.py: {error}", file=sys.stderr)
         return 2
     except sqlite3.Error as error:

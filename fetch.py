@@ -69,8 +69,7 @@ class Fetcher:
         """The page at `url`, by POST where there is a form. PageError when it cannot be had
         after its retries; Refused when robots.txt cannot be had, or when the run has taken
         its whole time."""
-        if time.monotonic() > self.ends:
-            raise Refused(f"the run took more than {RUN_SECONDS / 3600:.0f} hours")
+        self.check_time()
         if self.profile.pages is not None:
             return saved_page(Path(self.profile.pages), url, form)
         page = self.follow(url, self.check_robots, form)
@@ -81,6 +80,10 @@ class Fetcher:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(page.body)
         return page
+
+    def check_time(self) -> None:
+        if time.monotonic() > self.ends:
+            raise Refused(f"the run took more than {RUN_SECONDS / 3600:.0f} hours")
 
     def follow(self, url: str, check: Callable[[str], None], form: Form = None) -> Page:
         """What `url` leads to; each address on the way must be the register's own and pass
@@ -137,7 +140,7 @@ class Fetcher:
                 body += chunk
                 if len(body) > PAGE_BYTES:
                     raise PageError(f"more than {PAGE_BYTES // 1_000_000} MB")
-            location = response.headers["Location"] if response.is_redirect else None
+            location = self.session.get_redirect_target(response)
             kind = Message()
             kind["Content-Type"] = response.headers.get("Content-Type", "text/html")
             charset = kind.get_content_charset()
@@ -165,7 +168,7 @@ class Fetcher:
         if page.status >= 500:
             raise Refused(f"robots.txt: HTTP {page.status}")
         text = page.body[:ROBOTS_BYTES] if page.status == 200 else b""
-        return Protego.parse(text.decode("utf-8", "replace"))
+        return Protego.parse(text.decode("utf-8-sig", "replace"))
 
 
 def page_path(folder: Path, url: str, form: Form) -> Path:

@@ -19,15 +19,15 @@ from msgspec import Meta, Struct
 MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
           "septiembre", "octubre", "noviembre", "diciembre")
 # fmt: on
-# "Ana X y Luis X", "Ana / Luis", "Ana e Inés X": several children in one record. A surname such
-# as "Ramón y Cajal" has one word behind its "y", and an initial is no "e" before an I.
-SEVERAL = r"[/;&+]|\sy\s+\S+\s+\S|\se\s+h?[ií]\S*\s+\S"
+# "Ana X y Luis X", "Ana / Luis": several children in one record. Not so "Ramón y Cajal", with
+# one word behind its "y", and "y de la Cruz".
+SEVERAL = r"[/;&+]|\sy\s+(?!del?\s)\S+\s+\S"
 
 Texts = str | tuple[str, ...]
 
 
-class ProfileError(ValueError):
-    """A mistake in a profile; the text names file and key."""
+class SettingError(ValueError):
+    """A setting or profile that cannot be used: one line that names it, and the key."""
 
 
 class Way(Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,7 +154,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def own_hosts(self) -> set[str]:
         """The only hosts that are ever asked for a page."""
-        return {urlsplit(a).netloc for a in as_tuple(self.start)} | set(as_tuple(self.hosts))
+        return {urlsplit(absolute("", a)).netloc for a in as_tuple(self.start)} | set(
+            as_tuple(self.hosts)
+        )
 
 
 def as_tuple(texts: Texts | None) -> tuple[str, ...]:
@@ -183,7 +185,7 @@ def check_address(key: str, address: str) -> None:
 
 
 def load_profile(path: Path) -> Profile:
-    """The profile in the TOML file `path`. A ProfileError is one line that names the file
+    """The profile in the TOML file `path`. A SettingError is one line that names the file
     and the key. The paths in a profile start at its own folder."""
     try:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
@@ -194,11 +196,11 @@ def load_profile(path: Path) -> Profile:
                     raise ValueError(f"`{key}`: there is no {name} beside the profile")
                 profile = msgspec.structs.replace(profile, **{key: str(path.parent / name)})
     except OSError as error:
-        raise ProfileError(f"{path}: {error.strerror}") from None
+        raise SettingError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # TOMLDecodeError and ValidationError as well
         odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
         hint = " (it stands above [fields])" if odd and odd[1] in Profile.__struct_fields__ else ""
-        raise ProfileError(f"{path}: {error}{hint}") from None
+        raise SettingError(f"{path}: {error}{hint}") from None
     return profile
 
 

@@ -77,6 +77,11 @@ class Reading:
     pages: int = 0  # list pages read
     unused: list[str] = field(default_factory=list)  # parts of the profile that matched nothing
 
+    @property
+    def listed(self) -> int:
+        """How many are listed, readable or not."""
+        return len(self.persons) + len(self.unreadable)
+
 
 # --- From a page to texts ------------------------------------------------------------
 
@@ -94,15 +99,28 @@ INVISIBLE = re.compile(
 )
 
 
-def parse(page: Page, encoding: str | None) -> BeautifulSoup:
-    """The page's tree as a browser builds it. Its encoding is that of its byte order mark,
-    else `encoding`, else its Content-Type's, its <meta>'s, UTF-8."""
-    body, mark = EncodingDetector.strip_byte_order_mark(page.body)
-    declared = EncodingDetector.find_declared_encoding(body, is_html=True)
-    names = [mark, encoding, page.charset, declared, "utf-8"]
-    known = next(name for name in names if name and webencodings.lookup(name))
+SPACE = " :\t\r\n\xa0"  # around a value
+
+
+def encoding_of(page: Page, encoding: str | None) -> str:
+    """The encoding of a page: that of its byte order mark, else `encoding`, its Content-Type's,
+    UTF-8 where it is that, its <meta>'s."""
+    mark = EncodingDetector.strip_byte_order_mark(page.body)[1]
+    declared = EncodingDetector.find_declared_encoding(page.body, is_html=True)
     try:
-        return BeautifulSoup(body, "html5lib", from_encoding=known)
+        page.body.decode()
+        is_utf8 = "utf-8"
+    except UnicodeDecodeError:
+        is_utf8 = None
+    names = [mark, encoding, page.charset, is_utf8, declared, "utf-8"]
+    return next(name for name in names if name and webencodings.lookup(name))
+
+
+def parse(page: Page, encoding: str | None) -> BeautifulSoup:
+    """The page's tree as a browser builds it."""
+    body = EncodingDetector.strip_byte_order_mark(page.body)[0]
+    try:
+        return BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
     except PageError:
         raise
     except Exception as error:  # a page may break a parser in any way
@@ -135,6 +153,11 @@ def text_of(scope: Tag) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def fold(text: str) -> str:
+    """`text` with the spaces of each line folded."""
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+
+
 def clean(text: str) -> str:
     """One line without markup, entities, invisible characters and repeated spaces."""
     text = re.sub(r"</?[a-zA-Z!][^<>]*>", " ", html.unescape(text))
@@ -151,29 +174,46 @@ def plain(text: str) -> str:
 
 def labelled(scope: Tag, label: str) -> Iterator[str]:
     """The value of each `label` in `scope`: the rest of its own text ("Edad: 15"), or what
-    stands next to it (<b>Edad</b> 15, <dt>Edad</dt><dd>15</dd>, two cells of a row)."""
+    stands behind it (<b>Edad</b> 15, <dt>Edad</dt><dd>15</dd>, two cells of a row); "" where
+    the next thing is another label."""
     wanted = plain(label)
     for string in filter(is_text, scope.descendants):
         head, _, rest = string.partition(":")
         if plain(head) != wanted:
             continue
-        value = rest.strip() or next_text(string)
         node = string.parent
+        value = text_behind(string, node.name if node else "", rest)
         # From <td><b>Edad</b></td> out to the cell, but not out of what holds more.
         while value is None and node and node is not scope and plain(text_of(node)) == wanted:
-            value = next_text(node)
+            value = text_behind(node, node.name)
             node = node.parent
         yield value or ""
 
 
-def next_text(node: PageElement) -> str | None:
-    """The text of the next sibling that is neither blank nor <br>; None without one."""
+def text_behind(node: PageElement, tag: str, rest: str = "") -> str | None:
+    """The text behind a label, which is `node` in an element `tag`: `rest` and the siblings up
+    to the next line, block or label. None where nothing follows, "" for another label."""
+    parts = [rest]
+    element = line = False  # whether the value began with an element; whether after a <br>
     for sibling in node.next_siblings:
-        if isinstance(sibling, Tag) and sibling.name != "br":
-            return text_of(sibling)
-        if is_text(sibling) and (text := sibling.strip(" :\t\r\n")):
-            return text
-    return None
+        begun = element or bool("".join(parts).strip(SPACE))
+        if is_text(sibling):
+            parts.append(sibling)
+        elif isinstance(sibling, Tag) and begun:
+            if element or sibling.name in (*BLOCKS, "br", tag):
+                break
+            parts.append(text_of(sibling))
+        elif isinstance(sibling, Tag) and sibling.name == "br":
+            line = True
+        elif isinstance(sibling, Tag):
+            element = True
+            parts.append(text_of(sibling))
+            if parts[-1].endswith(":") or (sibling.name == tag and tag in ("dt", "th")):
+                return ""
+    value = " ".join("".join(parts).split()).strip(SPACE)
+    if line and re.match(r"[^:\d]{1,40}:", value):
+        return ""
+    return value if value or element else None
 
 
 NOTHING, PLACE, TEXT = 0, 1, 2  # what a way found: not its place, its place, a text there
@@ -210,12 +250,16 @@ class Lookup:
 
     def holds(self, way: Way, scope: Any) -> bool:
         """Whether `way`, one of pass_over, is there: its place, and its pattern if any."""
-        if way.pattern or way.label or way.attr or way.json is not None:
-            return bool(self.text(way, scope))
         self.best.setdefault(way, NOTHING)
-        found = any(not s or soupsieve.select_one(s, scope) for s in way.places)
-        self.best[way] = max(self.best[way], TEXT if found else NOTHING)
-        return found
+        bare = not way.pattern and not way.label and not way.attr and way.json is None
+        for place in way.places:
+            for label in way.labels:
+                for text in texts_at(way, scope, place, label):
+                    found = re.search(way.pattern or r"\S", text, re.IGNORECASE)
+                    self.best[way] = max(self.best[way], TEXT if found or bare else PLACE)
+                    if found or bare:
+                        return True
+        return False
 
     def unused(self) -> list[str]:
         """The parts of the profile that were tried and matched nothing, by their key."""
@@ -242,12 +286,12 @@ def texts_at(way: Way, scope: Any, place: str, label: str | None) -> Iterator[st
     """The texts at a place of `way`: one for each element, label or value there."""
     if way.json is not None:
         if (value := value_at(scope, place)) is not None:
-            yield json_text(value)
+            yield fold(json_text(value))
         return
     for element in soupsieve.iselect(place, scope) if place else [scope]:
         if way.attr is not None:
             value = element.get(way.attr) or ""
-            yield value if isinstance(value, str) else " ".join(value)
+            yield fold(value if isinstance(value, str) else " ".join(value))
         elif label is not None:
             yield from labelled(element, label)
             yield ""  # the place is there, if not the label
@@ -278,6 +322,8 @@ def json_text(value: Any) -> str:
     """A JSON value as a text; of a text that holds HTML what one sees."""
     if isinstance(value, str):
         return text_of(BeautifulSoup(value, "html5lib")) if "<" in value else value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return json.dumps(value) if isinstance(value, bool | int | float) else ""
 
 
@@ -298,17 +344,19 @@ class Age(NamedTuple):
         return "1 año" if self.number == 1 else f"{self.number} años"
 
 
-def read_name(text: str, several: str = "") -> str | None:
-    """`text` cleaned; None without a letter, when overlong or naming several children.
-    U+FFFD marks bytes that the page's encoding could not hold."""
+def read_name(text: str) -> str | None:
+    """`text` cleaned; None without a letter or when overlong.
+    U+FFFD marks bytes that the page's encoding could not hold, a surrogate a cut JSON text."""
     name = clean(text)
-    if not any(c.isalpha() for c in name) or len(name) > 200 or "\ufffd" in name:
+    if not any(c.isalpha() for c in name) or len(name) > 200:
         return None
-    return None if several and re.search(several, name, re.IGNORECASE) else name
+    if re.search("[\ufffd\ud800-\udfff]", name):
+        return None
+    return name
 
 
 def read_place(text: str) -> str | None:
-    return read_name(re.sub(r"\s*,[\s,]*", ", ", text).strip(" ,"))
+    return read_name(re.sub(r"(?: ?, ?)+", ", ", clean(text)).strip(" ,"))
 
 
 NAME = r"(?P<name>[^\W\d_]{3,})\.?"
@@ -349,16 +397,22 @@ def month_number(word: str, months: tuple[str, ...]) -> int:
 
 
 def read_age(text: str, month_words: tuple[str, ...]) -> Age | None:
-    """The number and unit in `text`. None for two numbers ("12 y 14 años": several
-    children) and for days and weeks, which are no age in years."""
-    text = plain(clean(text))
-    match = re.search(r"(?<!\d)(\d{1,3})(?!\d)\s*([^\W\d_]*)", text)
-    if not match or re.match(r"\d+\s*(?:y|e|,|/|-)\s*\d", text[match.start() :]):
+    """The number and unit in `text`. None for two ages ("12 y 14 años", "3 a 5 meses": several
+    children, or a guess), for fractions, for days and weeks, and for a unit of one letter."""
+    text = clean(text).casefold()
+    ages = re.findall(r"(?<!\d)(\d{1,3}(?:[.,]\d+)?)(?!\d)\s*([^\W\d_]*)", text)
+    if not ages or re.search(
+        r"\d\s*(?:[-\u2013/,]|\b[yeoua]\b)\s*\d", re.sub(r"[.,]0+\b", "", text)
+    ):
         return None
-    number, unit = int(match[1]), match[2]
-    if number > 120 or unit.startswith(("dia", "semana", "hora")):
+    number, _, fraction = ages[0][0].replace(",", ".").partition(".")
+    unit = plain(ages[0][1])
+    same_unit = [other for _, other in ages[1:] if unit and plain(other) == unit]
+    if fraction.strip("0") or same_unit or int(number) > 120 or len(unit) == 1:
         return None
-    return Age(number, unit in map(plain, month_words))
+    if unit.startswith(("dia", "semana", "hora")):
+        return None
+    return Age(int(number), unit in map(plain, month_words))
 
 
 def age_between(born: date, day: date) -> Age | None:
@@ -443,8 +497,9 @@ class Record:
         return stated
 
     def is_passed_over(self) -> bool:
+        """Whether the file page says so; of the card it is known."""
         ways = [way for way in self.profile.pass_over if not way.on_card]
-        return self.card.passed_over or any(self.lookup.holds(way, self.file[0]) for way in ways)
+        return any(self.lookup.holds(way, self.file[0]) for way in ways)
 
     def is_outside(self) -> bool:
         limit = self.profile.max_age
@@ -460,11 +515,16 @@ class Record:
             return None
         return address
 
+    def one_name(self, text: str) -> str | None:
+        name = read_name(text)
+        if name and self.profile.several and re.search(self.profile.several, name, re.IGNORECASE):
+            raise Unreadable("nombre", "names several children")
+        return name
+
     def person(self) -> Person:
         """Unreadable names the first field that is missing or malformed."""
-        several = self.profile.several
         values = {
-            "nombre": self.read("nombre", lambda text, _: read_name(text, several)),
+            "nombre": self.read("nombre", lambda text, _: self.one_name(text)),
             "fecha": self.fecha and self.fecha.strftime("%d/%m/%Y"),
             "edad": self.age and str(self.age),
             "lugar": self.read("lugar", lambda text, _: read_place(text)),
@@ -489,8 +549,8 @@ def base_of(tree: BeautifulSoup, page: Page) -> str:
 
 def parse_json(page: Page, encoding: str | None) -> Any:
     try:
-        return json.loads(page.body.decode(encoding) if encoding else page.body)
-    except (ValueError, RecursionError):  # UnicodeDecodeError as well
+        return json.loads(webencodings.decode(page.body, encoding_of(page, encoding))[0])
+    except (ValueError, RecursionError):
         raise PageError("is no JSON") from None
 
 
@@ -591,12 +651,12 @@ def read_list(
             reading.unreadable += page.lost
             add_cards(cards, page.cards)
             progress(f"list page {reading.pages}, {len(cards)} persons")
-            somebody_new = not ids.issuperset(card.id for card in page.cards)
+            somebody_new = page.lost or not ids.issuperset(card.id for card in page.cards)
             ids.update(card.id for card in page.cards)
             last = max(last, page.last or 0)
             if profile.is_numbered:
                 number += 1
-                goes_on = number <= last if last else somebody_new
+                goes_on = number <= last if last else bool(somebody_new)
                 address, expected = (start if goes_on else None), bool(last)
             else:
                 address, expected = (page.next if page.next not in asked else None), True
@@ -605,13 +665,16 @@ def read_list(
 
 def next_address(tree: BeautifulSoup, base: str, lookup: Lookup) -> str | None:
     link = soupsieve.select_one(lookup.profile.next or "", tree)
-    if link is None or not link.get("href"):
+    if link is None:
         return None
     lookup.used.add("next")
-    try:
-        return urldefrag(absolute(base, str(link["href"]))).url
-    except ValueError:
+    target = str(link.get("href") or "#")
+    if target.startswith("#"):
         return None
+    try:
+        return urldefrag(absolute(base, target)).url
+    except ValueError:
+        raise PageError("its next link leads to no page (profile key `next`)") from None
 
 
 def last_number(document: Any, lookup: Lookup) -> int | None:
@@ -620,7 +683,8 @@ def last_number(document: Any, lookup: Lookup) -> int | None:
         int(text)
         for way in lookup.profile.last_page
         for place in way.places
-        for text in lookup.texts(way, document, place, None)
+        for label in way.labels
+        for text in lookup.texts(way, document, place, label)
         if re.fullmatch("[0-9]{1,9}", text)
     )
     return max(numbers, default=None)
@@ -651,13 +715,16 @@ def read_register(
     cards = read_list(lookup, fetcher, reading, progress)
     for count, card in enumerate(cards.values(), 1):
         progress(f"person {count} of {len(cards)}")
+        fetcher.check_time()
         record = Record(card, lookup, fetcher, today)
         try:
             with time_limit(PAGE_SECONDS):
-                if record.is_passed_over():
+                if card.passed_over:
                     reading.passed_over.add(card.id)
                 elif record.is_outside():
                     reading.outside.add(card.id)
+                elif record.is_passed_over():
+                    reading.passed_over.add(card.id)
                 else:
                     reading.persons[card.id] = record.person()
         except Unreadable as error:

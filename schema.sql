@@ -52,6 +52,10 @@ CREATE TABLE IF NOT EXISTS run (
     reason     TEXT                -- why it was refused or failed; never a person's data
 ) STRICT;
 
+-- The end of the last good synchronisation; no row before the first.
+CREATE VIEW IF NOT EXISTS last_good AS
+SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1;
+
 PRAGMA user_version = 1;
 
 COMMIT;

@@ -31,7 +31,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from fetch import Refused
-from profiles import Profile, load_profile
+from profiles import Profile, SettingError, load_profile
 from register import LeftOut, Person, Progress, Reading, read_register
 
 HERE = Path(__file__).resolve().parent
@@ -56,18 +56,18 @@ class Settings(NamedTuple):
 
 
 def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
-    """REGISTER, DATABASE, CONTACT and TZ; an empty one counts as not set. ValueError is one
+    """REGISTER, DATABASE, CONTACT and TZ; an empty one counts as not set. SettingError is one
     line that names the setting. Relative paths start at the folder of this file."""
     check_time_zone(environ.get("TZ", ""))
     profile = load_profile(HERE / (environ.get("REGISTER") or "registers/demo.toml"))
     database = HERE / (environ.get("DATABASE") or f"data/{profile.name}.db")
     if database.is_dir() or not database.parent.is_dir():
-        raise ValueError(f"DATABASE: {database} is not a file in an existing folder")
+        raise SettingError(f"DATABASE: {database} is not a file in an existing folder")
     contact = environ.get("CONTACT") or None
     if contact and not re.fullmatch(r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", contact):
-        raise ValueError("CONTACT: must be a mail or https address")
+        raise SettingError("CONTACT: must be a mail or https address")
     if need_contact and not contact and profile.pages is None:
-        raise ValueError("CONTACT: a mail or https address must tell the register who reads it")
+        raise SettingError("CONTACT: a mail or https address must tell the register who reads it")
     return Settings(profile, database, contact)
 
 
@@ -77,7 +77,7 @@ def check_time_zone(name: str) -> None:
         if name:
             zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(f"TZ: {name} is no time zone that this machine knows") from None
+        raise SettingError(f"TZ: {name} is no time zone that this machine knows") from None
 
 
 def log_to_stderr(level: int, before: str = "") -> None:
@@ -118,14 +118,13 @@ def open_database(path: Path, busy_seconds: float) -> sqlite3.Connection:
     return db
 
 
-def erase(db: sqlite3.Connection) -> bool:
-    """Empty the write-ahead log, where deleted rows would live on; on the disk when it
-    returns. False while a reader holds an old snapshot: then the next run does it."""
+def erase(db: sqlite3.Connection) -> None:
+    """Empty the write-ahead log, where deleted rows would live on, and bring all to the disk.
+    Not while a reader holds an old snapshot: then the next run does it."""
     db.execute("PRAGMA busy_timeout = 1000")  # as long as views wait
     busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
         log.warning("a reader holds the old list: removed data leave the disk at the next run")
-    return not busy
 
 
 @contextmanager
@@ -135,7 +134,7 @@ def sole_run(database: Path) -> Iterator[bool]:
     try:
         lock = Path(f"{database}.lock").open("w")  # noqa: SIM115
     except OSError as error:
-        raise ValueError(f"DATABASE: {database}.lock: {error.strerror}") from None
+        raise SettingError(f"DATABASE: {database}.lock: {error.strerror}") from None
     with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -186,6 +185,7 @@ def compare(stored: Mapping[str, Person], reading: Reading, hidden: set[str]) ->
     lost_ids = {left.id for left in reading.unreadable if left.id}
     lost_names = {left.nombre for left in reading.unreadable if left.id is None}
     named = {id for id, person in stored.items() if person.nombre in lost_names}
+    named -= reading.passed_over | reading.outside
     listed = reading.persons.keys() | lost_ids | named
     known = {**stored, **reading.persons}
     active = {id for id in listed - hidden if id in known}
@@ -195,19 +195,18 @@ def compare(stored: Mapping[str, Person], reading: Reading, hidden: set[str]) ->
         added=active - stored.keys(),
         changed={id for id in active & stored.keys() if known[id] != stored[id]},
         found=stored.keys() - listed - reading.outside - hidden,
-        erased=stored.keys() & (reading.outside - listed | hidden),
+        erased=stored.keys() & (reading.outside | hidden),
     )
 
 
 def refusal(stored: Mapping[str, Person], reading: Reading, profile: Profile) -> str | None:
     """Why this reading cannot be believed, or None."""
     lost = Counter(left.field for left in reading.unreadable)
-    records = len(reading.persons) + lost.total()
-    if not records:
+    if not reading.listed:
         return f"nobody is listed on {reading.pages} list pages"
-    if lost.total() > profile.max_unreadable * records:
+    if lost.total() > profile.max_unreadable * reading.listed:
         fields = ", ".join(f"{field} {count}" for field, count in lost.most_common())
-        return f"{lost.total()} of {records} records are unreadable ({fields})"
+        return f"{lost.total()} of {reading.listed} records are unreadable ({fields})"
     still = len(stored.keys() & compare(stored, reading, set()).listed)
     if len(stored) >= GUARDED and 2 * still < len(stored):
         return f"only {still} of {len(stored)} stored persons are still listed"
@@ -225,9 +224,11 @@ ADVICE = (
 # --- One synchronisation -------------------------------------------------------------
 
 
-def synchronise(settings: Settings, force: bool, progress: Progress, save: Path | None) -> bool:
-    """Run once and record it; the caller holds the lock. False when the run was refused
-    and the stored persons stay. ValueError for a database of another register."""
+def synchronise(
+    settings: Settings, force: bool, progress: Progress, save: Path | None
+) -> str | None:
+    """Run once and record it; the caller holds the lock. A line that sums it up, or None when
+    it was refused and the stored persons stay. SettingError for a database of another register."""
     profile, database, contact = settings
     with closing(open_database(database, busy_seconds=60)) as db:
         check_register(db, profile)
@@ -241,16 +242,15 @@ def synchronise(settings: Settings, force: bool, progress: Progress, save: Path 
                 log.warning("unreadable: %s", describe(left))
             log.info("read: %s", summary(reading))
             changes = swap(db, run, reading, profile, force)
-            print(
-                f"{profile.name}: ok: {len(changes.listed)} listed, {len(changes.added)} added, "
+            return (
+                f"{profile.name}: ok: {reading.listed} listed, {len(changes.added)} added, "
                 f"{len(changes.found)} found, {len(reading.unreadable)} unreadable, "
                 f"{len(changes.persons)} active"
             )
-            return True
         except Refused as error:
             end_run(db, run, "refused", str(error), reading)
             log.error("%s: refused, the stored persons stay: %s", profile.name, error)
-            return False
+            return None
         except (SystemExit, KeyboardInterrupt):
             end_run(db, run, "failed", "stopped by a signal", reading)
             log.error("%s: stopped", profile.name)
@@ -263,22 +263,28 @@ def synchronise(settings: Settings, force: bool, progress: Progress, save: Path 
 
 
 def check_register(db: sqlite3.Connection, profile: Profile) -> None:
-    """ValueError where the database holds another register's persons: they would all be
+    """SettingError where the database holds another register's persons: they would all be
     taken for found."""
     for (id,) in db.execute(
         "SELECT id FROM person UNION ALL SELECT id FROM found UNION ALL SELECT id FROM hidden"
     ):
         if not id.startswith(f"{profile.name}-"):
-            raise ValueError(f"DATABASE: it holds the register of {id}, not {profile.name}")
+            raise SettingError(f"DATABASE: it holds the register of {id}, not {profile.name}")
 
 
 def begin_run(db: sqlite3.Connection) -> int:
     """Record the start. Who holds the lock knows that no other run is running."""
     with db:
         db.execute("BEGIN IMMEDIATE")
-        db.execute("UPDATE run SET outcome = 'killed' WHERE outcome = 'running'")
+        call_killed(db)
         cursor = db.execute("INSERT INTO run (started, outcome) VALUES (?, 'running')", [utc_now()])
         return cursor.lastrowid or 0
+
+
+def call_killed(db: sqlite3.Connection) -> None:
+    """What still says "running" died unrecorded; the caller holds the lock."""
+    update = "UPDATE run SET outcome = 'killed', ended = ? WHERE outcome = 'running'"
+    db.execute(update, [utc_now()])
 
 
 def end_run(
@@ -299,7 +305,7 @@ def end_run(
             "ended": utc_now(),
             "outcome": outcome,
             "reason": reason,
-            "listed": reading and len(reading.persons) + len(reading.unreadable),
+            "listed": reading and reading.listed,
             "unreadable": reading and len(reading.unreadable),
             "added": changes and len(changes.added),
             "found": changes and len(changes.found),
@@ -330,7 +336,7 @@ def swap(
         db.execute("BEGIN IMMEDIATE")
         stored = stored_persons(db)
         changes = compare(stored, reading, hidden_ids(db))
-        log.info("compare: %d stored, %d listed", len(stored), len(changes.listed))
+        log.info("compare: %d stored, %d listed", len(stored), reading.listed)
         reason = refusal(stored, reading, profile)
         if reason and not force:
             raise Refused(f"{reason}; {ADVICE}")
@@ -353,7 +359,10 @@ def run(settings: Settings, force: bool, progress: Progress, save: Path | None) 
         if not alone:
             log.error("another synchronisation of %s is running", settings.database)
             return BUSY
-        return 0 if synchronise(settings, force, progress, save) else 1
+        line = synchronise(settings, force, progress, save)
+    if line:
+        print(line)
+    return 0 if line else 1
 
 
 def dry_run(settings: Settings, progress: Progress, save: Path | None) -> int:
@@ -364,8 +373,9 @@ def dry_run(settings: Settings, progress: Progress, save: Path | None) -> int:
         # Not mode=ro, which would leave a -wal and a -shm file behind.
         with closing(sqlite3.connect(f"{settings.database.as_uri()}?mode=rw", uri=True)) as db:
             db.execute("PRAGMA query_only = ON")
-            check_register(db, settings.profile)
-            stored, hidden = stored_persons(db), hidden_ids(db)
+            if db.execute("PRAGMA user_version").fetchone()[0]:  # else it is empty yet
+                check_register(db, settings.profile)
+                stored, hidden = stored_persons(db), hidden_ids(db)
     reading = read_register(settings.profile, settings.contact, progress, save)
     progress("")
     show_persons(reading, hidden)
@@ -404,7 +414,7 @@ def hide(settings: Settings, id: str, hidden: bool) -> int:
     Needs no lock: the swap reads the hidden inside its own transaction."""
     name, database = settings.profile.name, settings.database
     if not re.fullmatch(rf"{name}-[0-9]+", id):
-        raise ValueError(f"{id} is no id of the register {name}, whose ids are {name}-NUMBER")
+        raise SettingError(f"{id} is no id of the register {name}, whose ids are {name}-NUMBER")
     with closing(open_database(database, busy_seconds=60)) as db:
         check_register(db, settings.profile)
         with db:
@@ -460,7 +470,7 @@ def main(arguments: list[str] | None = None) -> int:
             id = options.unhide if options.hide is None else options.hide
             return hide(settings, id, hidden=options.hide is not None)
         if options.pages and not options.dry_run:
-            raise ValueError("--pages: goes with --dry-run, for old pages must not be stored")
+            raise SettingError("--pages: goes with --dry-run, for old pages must not be stored")
         settings = read_settings(environ, need_contact=not options.pages)
         if options.pages:
             pages = str(HERE / options.pages)
@@ -469,7 +479,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.dry_run:
             return dry_run(settings, progress, save)
         return run(settings, options.force, progress, save)
-    except ValueError as error:
+    except SettingError as error:
         print(f"sync.py: {error}", file=sys.stderr)
         return 2
     except Refused as error:

@@ -354,7 +354,18 @@ def test_a_new_service_has_no_good_synchronisation_yet(database: Path) -> None:
     assert (body["lastSync"], body["lastRun"]) == (None, None)
 
 
-@pytest.mark.parametrize(("hours", "status"), [(35, 200), (37, 503)])
+def test_a_database_put_in_place_of_the_open_one_is_seen(database: Path, tmp_path: Path) -> None:
+    fill(database, [made_up(1)])
+    api = webtest.TestApp(app.create_app(database, "prueba"))
+    assert api.get("/api/persona-random").json["id"] == "prueba-1"
+    fill(tmp_path / "other.db", [made_up(2)])
+    for end in ("", "-wal", "-shm"):
+        Path(f"{database}{end}").rename(tmp_path / f"old.db{end}")
+    (tmp_path / "other.db").rename(database)
+    assert api.get("/api/persona-random").json["id"] == "prueba-2"
+
+
+@pytest.mark.parametrize(("hours", "status"), [(35, 200), (37, 503), (-24, 503)])
 def test_health_tells_an_old_list(database: Path, hours: int, status: int) -> None:
     ended = app.datetime.now(app.UTC) - app.timedelta(hours=hours)
     fill(database, [made_up(1)], ended.strftime("%Y-%m-%dT%H:%M:%SZ"))

@@ -121,6 +121,7 @@ def record(database: Path, outcome: str, age: timedelta) -> None:
         ([("ok", 25), ("failed", 0.5)], False),
         ([("ok", 25), ("killed", 0.5)], False),
         ([("ok", 50), ("failed", 26)], True),
+        ([("failed", -50)] * 4, True),  # of a clock that was ahead
     ],
 )
 def test_the_runs_on_record_decide(
@@ -140,8 +141,17 @@ def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: app.Synchron
     assert synchroniser.started is first is not None
 
 
+def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: app.Synchroniser) -> None:
+    record(synchroniser.database, "failed", timedelta(hours=4))
+    with closing(sync.open_database(synchroniser.database, 5)) as db:
+        db.execute("UPDATE run SET ended = ?", [sync.utc_now()])
+    synchroniser.start_if_due((datetime.now() - timedelta(hours=5)).time())
+    assert synchroniser.started is None
+
+
+@pytest.mark.parametrize("back", [timedelta(0), timedelta(hours=1), timedelta(days=1400)])
 def test_the_clock_looks_every_minute_whatever_happens(
-    synchroniser: app.Synchroniser, monkeypatch: pytest.MonkeyPatch
+    synchroniser: app.Synchroniser, monkeypatch: pytest.MonkeyPatch, back: timedelta
 ) -> None:
     looks: list[datetime] = []
     clock = datetime(2026, 6, 15, 1, 2, 3)
@@ -156,7 +166,10 @@ def test_the_clock_looks_every_minute_whatever_happens(
         clock += timedelta(seconds=seconds)
 
     def look(at: dt.time) -> None:
+        nonlocal clock
         looks.append(clock)
+        if len(looks) == 100:  # somebody sets the clock back
+            clock -= back
         if len(looks) == 200:
             raise SystemExit
         raise OSError("a disk is full")
@@ -167,7 +180,8 @@ def test_the_clock_looks_every_minute_whatever_happens(
     with pytest.raises(SystemExit):
         app.keep_time(synchroniser, dt.time(3, 0))
     assert looks[0] == datetime(2026, 6, 15, 1, 2, 3)
-    gaps = {later - earlier for earlier, later in pairwise(looks[1:])}
-    assert max(gaps) < timedelta(seconds=61)
-    assert min(gaps) > timedelta(seconds=59)
+    gaps = [later - earlier for earlier, later in pairwise(looks[1:])]
+    gaps[98] += back
+    assert max(gaps) <= timedelta(seconds=121)
+    assert sorted(gaps)[1:-1] == [timedelta(seconds=60)] * (len(gaps) - 2)
     assert {moment.second for moment in looks[1:]} == {0}

@@ -403,6 +403,12 @@ def test_a_dry_run_writes_nothing(register: Register, stored: bool) -> None:
     assert snapshot(register.database.parent) == before
 
 
+def test_a_dry_run_takes_an_empty_file_for_a_new_database(register: Register) -> None:
+    register.publish(TWELVE)
+    register.database.touch()
+    assert "would be added: 12" in register.sync("--dry-run").stdout
+
+
 def test_a_dry_run_tells_a_refusal(register: Register) -> None:
     register.publish([])
     shown = register.sync("--dry-run")
@@ -574,6 +580,14 @@ def test_compare(
     assert sorted(p.id for p in changes.persons) == sorted(active)
     assert (changes.added, changes.found, changes.erased) == (set(added), set(found), set(erased))
     assert changes.changed == set()
+
+
+def test_a_stamped_person_is_found_whoever_shares_the_name() -> None:
+    lost = LeftOut(None, 1, 1, "url", "missing", "A")
+    reading = Reading(unreadable=[lost], passed_over={"a"}, outside={"b"})
+    stored = {"a": person("a", "A"), "b": person("b", "A"), "c": person("c", "A")}
+    changes = sync.compare(stored, reading, set())
+    assert (changes.found, changes.erased, {p.id for p in changes.persons}) == ({"a"}, {"b"}, {"c"})
 
 
 def test_compare_sees_what_has_changed() -> None:
