@@ -360,9 +360,14 @@ def run(settings: Settings, force: bool, progress: Progress, save: Path | None) 
             log.error("another synchronisation of %s is running", settings.database)
             return BUSY
         line = synchronise(settings, force, progress, save)
-    if line:
-        print(line)
-    return 0 if line else 1
+    if line is None:
+        return 1
+    try:
+        print(line, flush=True)
+    except OSError as error:  # a full disk behind >>sync.log: the run was good all the same
+        log.error("%s (and its line could not be printed: %s)", line, error.strerror)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - else Python's own exit fails
+    return 0
 
 
 def dry_run(settings: Settings, progress: Progress, save: Path | None) -> int:

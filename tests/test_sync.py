@@ -34,6 +34,15 @@ def test_a_second_run_changes_nothing(register: Register) -> None:
     assert register.api().get("/api/personas").body == before
 
 
+def test_a_good_run_is_one_whoever_listens(register: Register) -> None:
+    register.publish(TWELVE)
+    command = sync_command(register.profile, register.database)
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, env=child_environ(), stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 0
+    assert b"12 active (and its line could not be printed" in done.stderr
+
+
 def test_who_is_not_listed_any_more_is_found_and_erased(register: Register) -> None:
     gone = Listed("zoraida", lugar="Lugar Inolvidable, Salta", foto="/fotos/inolvidable.jpg")
     register.publish([*TWELVE, gone])
