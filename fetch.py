@@ -7,7 +7,7 @@ address: a file's address may hold a name.
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.message import Message
 from pathlib import Path
 from types import FrameType
@@ -27,7 +27,7 @@ PAGE_SECONDS = 60.0  # to fetch, parse and read one page; bytes alone bound no p
 RUN_SECONDS = 4 * 3600.0
 TRIES = 3
 RETRY_STATUS = {429, 500, 502, 503, 504}
-RETRY_SECONDS = 30.0  # who asks for a longer wait (Retry-After) is not asked again
+RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is given up
 REDIRECTS = 5
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
@@ -52,6 +52,13 @@ class Page(NamedTuple):
     body: bytes
 
 
+class Session(requests.Session):
+    """A session that leaves redirects alone: requests reads their bodies whole, with no cap."""
+
+    def get_redirect_target(self, resp: requests.Response) -> None:
+        return None
+
+
 class Fetcher:
     """The pages of one register: one connection, a pause between requests, robots.txt
     obeyed (RFC 9309), and never a host that is not the register's own."""
@@ -59,7 +66,7 @@ class Fetcher:
     def __init__(self, profile: Profile, contact: str | None, save: Path | None = None):
         self.profile = profile
         self.save = save  # a folder to keep the pages in
-        self.session = requests.Session()
+        self.session = Session()
         self.session.headers["User-Agent"] = f"{AGENT}/1 (+{contact})"
         self.rules: dict[str, Protego] = {}  # the robots.txt of each origin
         self.ends = time.monotonic() + RUN_SECONDS
@@ -140,15 +147,20 @@ class Fetcher:
                 body += chunk
                 if len(body) > PAGE_BYTES:
                     raise PageError(f"more than {PAGE_BYTES // 1_000_000} MB")
-            location = self.session.get_redirect_target(response)
+            location = response.headers["Location"] if response.is_redirect else None
+            if location is not None:  # a header's bytes come as Latin-1; most mean UTF-8
+                with suppress(UnicodeError):
+                    location = location.encode("latin-1").decode()
             kind = Message()
             kind["Content-Type"] = response.headers.get("Content-Type", "text/html")
             charset = kind.get_content_charset()
             page = Page(url, response.status_code, location, charset, bytes(body))
             try:
                 wait = Retry().parse_retry_after(response.headers.get("Retry-After", "0"))
-            except InvalidHeader:
+            except (InvalidHeader, ValueError, OverflowError):
                 wait = 0.0
+            if page.status == 429 and wait > RETRY_SECONDS:
+                raise Refused(f"the register asks to wait {wait:.0f} s (Retry-After)")
             return page, wait
 
     def check_robots(self, url: str) -> None:

@@ -657,10 +657,23 @@ def read_list(
             if profile.is_numbered:
                 number += 1
                 goes_on = number <= last if last else bool(somebody_new)
+                if not page.cards and not page.lost and ids and not last:
+                    refuse_a_gap(start, number, reading.pages, lookup, fetcher)
                 address, expected = (start if goes_on else None), bool(last)
             else:
                 address, expected = (page.next if page.next not in asked else None), True
     return cards
+
+
+def refuse_a_gap(start: str, number: int, page: int, lookup: Lookup, fetcher: Fetcher) -> None:
+    """An empty page ends a numbered list; so would an error page that says 200. Refused where
+    the page behind it, `number`, has cards."""
+    try:
+        behind = read_list_page(start, number, page + 1, lookup, fetcher)
+    except Refused:  # there is none
+        return
+    if behind.cards or behind.lost:
+        raise Refused(f"list page {page} has no card, but the one behind it has")
 
 
 def next_address(tree: BeautifulSoup, base: str, lookup: Lookup) -> str | None:

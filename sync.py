@@ -19,6 +19,7 @@ import re
 import signal
 import sqlite3
 import sys
+import time
 import traceback
 import zoneinfo
 from collections import Counter
@@ -32,7 +33,7 @@ from msgspec.structs import replace
 
 from fetch import Refused
 from profiles import Profile, SettingError, load_profile
-from register import LeftOut, Person, Progress, Reading, read_register
+from register import LeftOut, Person, Progress, Reading, plain, read_register
 
 HERE = Path(__file__).resolve().parent
 SCHEMA_VERSION = 1  # as schema.sql sets it
@@ -81,7 +82,11 @@ def check_time_zone(name: str) -> None:
 
 
 def log_to_stderr(level: int, before: str = "") -> None:
-    """Our own log from `level` on, of other packages errors only: they may quote addresses."""
+    """Our own log from `level` on, of other packages errors only: they may quote addresses.
+    Its times are local; the C library takes an empty TZ for UTC, we for not set."""
+    if os.environ.get("TZ") == "":
+        del os.environ["TZ"]
+        time.tzset()
     logging.basicConfig(
         format=f"{before}%(asctime)s %(levelname)s %(message)s",
         datefmt="%Y-%m-%dT%H:%M:%S%z",
@@ -183,8 +188,8 @@ def compare(stored: Mapping[str, Person], reading: Reading, hidden: set[str]) ->
     """Only absence from the register means found: a person who is listed but unreadable
     stays as stored. A card whose file is not known is whoever has its name."""
     lost_ids = {left.id for left in reading.unreadable if left.id}
-    lost_names = {left.nombre for left in reading.unreadable if left.id is None}
-    named = {id for id, person in stored.items() if person.nombre in lost_names}
+    lost_names = {plain(left.nombre) for left in reading.unreadable if not left.id and left.nombre}
+    named = {id for id, person in stored.items() if plain(person.nombre) in lost_names}
     named -= reading.passed_over | reading.outside
     listed = reading.persons.keys() | lost_ids | named
     known = {**stored, **reading.persons}
@@ -474,10 +479,10 @@ def main(arguments: list[str] | None = None) -> int:
             settings = read_settings(environ, need_contact=False)
             id = options.unhide if options.hide is None else options.hide
             return hide(settings, id, hidden=options.hide is not None)
-        if options.pages and not options.dry_run:
+        if options.pages is not None and not options.dry_run:
             raise SettingError("--pages: goes with --dry-run, for old pages must not be stored")
-        settings = read_settings(environ, need_contact=not options.pages)
-        if options.pages:
+        settings = read_settings(environ, need_contact=options.pages is None)
+        if options.pages is not None:
             pages = str(HERE / options.pages)
             settings = settings._replace(profile=replace(settings.profile, pages=pages))
         save = HERE / options.save if options.save else None

@@ -553,6 +553,7 @@ def test_numbered_pages_may_begin_at_0(register: Register) -> None:
     register.web.pages["/lista?n=0"] = register.web.pages["/lista?n=1"]
     register.web.pages["/lista?n=1"] = register.web.pages["/lista?n=2"]
     register.web.put("/lista?n=2", "")
+    del register.web.pages["/lista?n=3"]
     assert "4 listed" in register.sync().stdout
 
 
@@ -626,6 +627,19 @@ def test_hosts_are_compared_as_they_are_asked(register: Register) -> None:
     register.profile.write_text(text)
     profile = load_profile(register.profile)
     assert profile.own_hosts == {register.web.host.replace("127.0.0.1", "localhost")}
+
+
+def test_a_stamp_on_any_card_of_a_person_counts(register: Register) -> None:
+    register.publish([*slugs(3), slugs(3)[0]._replace(stamp="FUE ENCONTRADA")])
+    assert "2 listed, 2 added" in register.sync().stdout
+    assert register.names() == {"ab", "ac"}
+
+
+def test_a_numbered_page_that_fails_with_200_is_refused(register: Register) -> None:
+    numbered(register, 1)
+    register.publish(slugs(6), per_page=2)
+    register.web.put("/lista?n=2", "<p>Volvemos pronto</p>")
+    assert "list page 2 has no card, but the one behind it has" in register.sync().stderr
 
 
 def test_a_card_without_a_link_is_named_by_its_place(register: Register) -> None:
@@ -872,7 +886,10 @@ def redirect(to: str) -> Answer:
         (Answer(500), "HTTP 500"),
         (Answer(503, headers=(("Retry-After", "3600"),)), "HTTP 503"),
         (Answer(503, headers=(("Retry-After", "soon"),)), "HTTP 503"),
+        (Answer(404, headers=(("Retry-After", "Fri, 01 Jan 99999 00:00:00 GMT"),)), "HTTP 404"),
+        (redirect("/\xf1"), "HTTP 404"),
         (redirect("/x"), "more than 5 redirects"),
+        (redirect("/y")._replace(body=b"x" * (fetch.PAGE_BYTES + 1)), "more than 10 MB"),
         (redirect("https://elsewhere.example/"), "off the register's hosts"),
         (redirect("http://169.254.1.1/"), "off the register's hosts"),
         (redirect("http://127.0.0.1:1/"), "off the register's hosts"),
@@ -902,6 +919,14 @@ def test_a_passing_fault_is_tried_again(web: Web, fetcher: fetch.Fetcher) -> Non
     answers = iter([Answer(503), Answer(429), Answer(body=b"there")])
     web.pages["/x"] = lambda _: next(answers)
     assert fetcher.get(f"http://{web.host}/x").body == b"there"
+
+
+def test_a_register_that_asks_for_a_long_wait_is_left_alone(
+    web: Web, fetcher: fetch.Fetcher
+) -> None:
+    web.pages["/x"] = Answer(429, headers=(("Retry-After", "120"),))
+    with pytest.raises(fetch.Refused, match="asks to wait 120 s"):
+        fetcher.get(f"http://{web.host}/x")
 
 
 def test_retry_after_is_honoured(web: Web, fetcher: fetch.Fetcher) -> None:

@@ -605,7 +605,7 @@ def test_compare_sees_what_has_changed() -> None:
     assert sync.compare(stored, reading, set()).changed == {"a"}
 
 
-@pytest.mark.parametrize(("name", "found"), [("A", "b"), ("X", "ab"), (None, "ab")])
+@pytest.mark.parametrize(("name", "found"), [("A", "b"), ("Á.", "b"), ("X", "ab"), (None, "ab")])
 def test_a_card_without_a_file_is_whoever_has_its_name(name: str | None, found: str) -> None:
     reading = Reading(unreadable=[LeftOut(None, 1, 1, "url", "missing", name)])
     stored = {"a": person("a", "A"), "b": person("b", "B")}
