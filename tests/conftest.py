@@ -82,6 +82,13 @@ class Web:
     def put(self, path: str, html: str) -> None:
         self.pages[path] = Answer(body=html.encode())
 
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Change a page that is there; it must hold `old`."""
+        page = self.pages[path]
+        assert isinstance(page, Answer)
+        assert old.encode() in page.body
+        self.pages[path] = page._replace(body=page.body.replace(old.encode(), new.encode()))
+
     def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()

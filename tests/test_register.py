@@ -568,10 +568,7 @@ def test_a_list_without_end_is_refused(register: Register) -> None:
 
 def test_a_next_link_that_leads_nowhere_is_refused(register: Register) -> None:
     register.publish(slugs(4), per_page=2)
-    page = register.web.pages["/lista?n=1"]
-    assert isinstance(page, Answer)
-    body = page.body.decode().replace("'/lista?n=2'", "'javascript:ir(2)'")
-    register.web.put("/lista?n=1", body)
+    register.web.edit("/lista?n=1", "'/lista?n=2'", "'javascript:ir(2)'")
     assert "its next link leads to no page" in register.sync().stderr
 
 
@@ -585,10 +582,8 @@ def test_a_numbered_page_of_broken_cards_is_not_the_last(register: Register) -> 
 
 def test_next_links_in_a_circle_end(register: Register) -> None:
     register.publish(slugs(4), per_page=2)
-    page = register.web.pages["/lista?n=2"]
-    assert isinstance(page, Answer)
-    body = page.body + b"<a class=next href='/lista?n=1#top'>otra vez</a>"
-    register.web.pages["/lista?n=2"] = page._replace(body=body)
+    again = "</ul><a class=next href='/lista?n=1#top'>otra vez</a>"
+    register.web.edit("/lista?n=2", "</ul>", again)
     assert "4 listed" in register.sync().stdout
 
 
@@ -644,11 +639,7 @@ def test_a_numbered_page_that_fails_with_200_is_refused(register: Register) -> N
 
 def test_a_card_without_a_link_is_named_by_its_place(register: Register) -> None:
     register.publish(slugs(12))
-    page = register.web.pages["/lista?n=1"]
-    assert isinstance(page, Answer)
-    register.web.pages["/lista?n=1"] = page._replace(
-        body=page.body.replace(b"href='/file/ab'", b"href='https://elsewhere.example/ab'")
-    )
+    register.web.edit("/lista?n=1", "href='/file/ab'", "href='https://elsewhere.example/ab'")
     assert "no id (list page 1, card 2): url" in register.sync().stderr
 
 
@@ -813,9 +804,7 @@ def test_an_empty_page_before_the_last_is_refused(register: Register) -> None:
     register.profile.write_text(f"last_page = [{{ card = 'i' }}]\n{register.profile.read_text()}")
     register.publish(slugs(4), per_page=2)
     for n in (1, 2):
-        page = register.web.pages[f"/lista?n={n}"]
-        assert isinstance(page, Answer)
-        register.web.pages[f"/lista?n={n}"] = page._replace(body=page.body + b"<i>1</i><i>3</i>")
+        register.web.edit(f"/lista?n={n}", "</ul>", "</ul><i>1</i><i>3</i>")
     register.web.put("/lista?n=3", "<p>Volvemos pronto</p><i>3</i>")
     assert "list page 3 has no card" in register.sync().stderr
 

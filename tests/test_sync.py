@@ -97,10 +97,7 @@ def test_a_person_listed_again_leaves_the_found_with_the_same_id(register: Regis
 def test_a_card_that_lost_its_link_is_still_a_listed_person(register: Register) -> None:
     register.publish(TWELVE)
     register.sync()
-    page = register.web.pages["/lista?n=1"]
-    assert isinstance(page, Answer)
-    body = page.body.decode().replace("href='/file/aa'", "href='javascript:abrir(1)'")
-    register.web.put("/lista?n=1", body)
+    register.web.edit("/lista?n=1", "href='/file/aa'", "href='javascript:abrir(1)'")
     assert "12 listed, 0 added, 0 found, 1 unreadable, 12 active" in register.sync().stdout
 
 
@@ -172,9 +169,7 @@ def nobody_is_listed(register: Register) -> None:
 
 def no_card_is_known(register: Register) -> None:
     for n in (1, 2):
-        page = register.web.pages[f"/lista?n={n}"]
-        assert isinstance(page, Answer)
-        register.web.put(f"/lista?n={n}", page.body.decode().replace("li>", "div>"))
+        register.web.edit(f"/lista?n={n}", "li>", "div>")
 
 
 def the_markup_has_changed(register: Register) -> None:
