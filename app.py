@@ -22,6 +22,7 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -47,6 +48,7 @@ from sync import (
     log_to_stderr,
     open_database,
     read_settings,
+    region_of,
     sole_run,
     utc_now,
 )
@@ -94,6 +96,9 @@ def create_app(
     app = API()
     local = threading.local()
 
+    for path, name in PAGES.items():
+        app.get(path, callback=static_page(name))
+
     def rows(sql: str, **values: object) -> list[Row]:
         """All rows of one statement: a consistent snapshot, and no cursor left open."""
         try:
@@ -131,11 +136,23 @@ def create_app(
 
     @app.get("/api/persona-random")
     def persona_random() -> HTTPResponse:
-        """Specification 4.1. Uniform: positions have no gaps."""
-        found = rows(
-            "SELECT id, nombre, fecha, edad, lugar, foto, url FROM person WHERE position = "
-            "(SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
-        )
+        """Specification 4.1. Uniform: positions have no gaps, nor have a region's numbers.
+        `region` is a wish: where it has nobody, anyone is drawn."""
+        region = region_of(parameter("region", ""))
+        found = []
+        if region:
+            found = rows(
+                "SELECT id, nombre, fecha, edad, lugar, foto, url"
+                " FROM region JOIN person USING (position) WHERE region = :region AND number ="
+                " (SELECT 1 + (random() & 0x7fffffffffffffff) % max(number)"
+                " FROM region WHERE region = :region)",
+                region=region,
+            )
+        if not found:
+            found = rows(
+                "SELECT id, nombre, fecha, edad, lugar, foto, url FROM person WHERE position ="
+                " (SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
+            )
         if not found:
             raise problem(404, "Nobody is being sought at the moment.")
         return answer(found[0])
@@ -146,10 +163,18 @@ def create_app(
         limit = min(number("limit", 20), 100)
         page = number("page", 1)
         first = min((page - 1) * limit, 2**62) + 1
+        region = region_of(parameter("region", ""))
+        listed = "SELECT position AS number, position FROM person"
+        if region:
+            listed = "SELECT number, position FROM region WHERE region = :region"
         found = rows(
-            "SELECT total, id, nombre, fecha, edad, lugar, foto, url"
-            " FROM (SELECT coalesce(max(position), 0) AS total FROM person)"
-            " LEFT JOIN person ON position BETWEEN :first AND :last ORDER BY position",
+            # A materialised `listed` would read the whole list for each page.
+            f"WITH listed AS NOT MATERIALIZED ({listed})"  # noqa: S608 - one of the two above
+            " SELECT total, id, nombre, fecha, edad, lugar, foto, url"
+            " FROM (SELECT coalesce(max(number), 0) AS total FROM listed)"
+            " LEFT JOIN listed ON number BETWEEN :first AND :last"
+            " LEFT JOIN person USING (position) ORDER BY number",
+            region=region,
             first=first,
             last=first + limit - 1,
         )
@@ -157,8 +182,10 @@ def create_app(
         for row in found:
             del row["total"]
         persons = [row for row in found if row["id"]]  # an empty page is one row of NULL
+        pages = -(-total // limit)
         return revalidated(
-            {"personas": persons, "total": total, "page": page, "totalPages": -(-total // limit)}
+            to_json({"personas": persons, "total": total, "page": page, "totalPages": pages}),
+            JSON,
         )
 
     @app.get("/api/stats")
@@ -170,7 +197,7 @@ def create_app(
             " (SELECT ended FROM last_good) AS lastSync"
             " FROM view"
         )
-        return revalidated(counts[0])
+        return revalidated(to_json(counts[0]), JSON)
 
     @app.get("/api/track")
     def track() -> HTTPResponse:
@@ -196,15 +223,23 @@ def create_app(
             return HTTPResponse(PIXEL, headers={"Content-Type": "image/gif", **NO_STORE})
         return answer({"ok": True})
 
+    @app.get("/api/sites")
+    def sites() -> HTTPResponse:
+        """Specification 1.6: what each site showed in the last `days` days (UTC), today's
+        included, most seen first. For the operator."""
+        require_key(api_key)
+        days = min(number("days", 30), 36500)
+        figures = rows(
+            "SELECT site, sum(views) AS views, min(day) AS first, max(day) AS last FROM view"
+            " WHERE day >= :from_day GROUP BY site ORDER BY views DESC, site",
+            from_day=(datetime.now(UTC) - timedelta(days=days - 1)).strftime("%Y-%m-%d"),
+        )
+        return answer({"days": days, "sites": figures})
+
     @app.post("/api/scrape/trigger")
     def trigger() -> HTTPResponse:
         """Specification 4.4 and 5."""
-        if api_key is None:
-            raise problem(503, "This service has no API key; its operator sets API_KEY.")
-        if not hmac.compare_digest(sent_key().encode("latin-1"), api_key.encode()):
-            refused = problem(401, "A valid key is needed in X-API-Key or Authorization: Bearer.")
-            refused.set_header("WWW-Authenticate", 'Bearer realm="persona404"')
-            raise refused
+        require_key(api_key)
         try:
             started = start_synchronisation()
         except (OSError, SettingError, sqlite3.Error) as error:
@@ -255,13 +290,27 @@ def as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
 
 # --- Answers -------------------------------------------------------------------------
 
+JSON = {"Content-Type": "application/json"}
 NO_STORE = {"Cache-Control": "no-store"}
+PAGES = {  # path: file of static/
+    "/": "index.html",
+    "/404.html": "404.html",
+    "/embed.js": "embed.js",
+    "/openapi.json": "openapi.json",
+}
+MEDIA_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": JSON["Content-Type"],
+}
 
 
 def common_headers() -> None:
-    """On every answer: any site may read it, and no browser guesses its type."""
+    """On every answer: any site may read it, no browser guesses its type, and no search engine
+    keeps it, for a found child would stay in its results."""
     response.set_header("Access-Control-Allow-Origin", "*")
     response.set_header("X-Content-Type-Options", "nosniff")
+    response.set_header("X-Robots-Tag", "noindex")
 
 
 def to_json(value: dict[str, Any]) -> bytes:
@@ -269,19 +318,44 @@ def to_json(value: dict[str, Any]) -> bytes:
 
 
 def answer(value: dict[str, Any], status: int = 200) -> HTTPResponse:
-    headers = {"Content-Type": "application/json", **NO_STORE}
-    return HTTPResponse(to_json(value), status, headers)
+    return HTTPResponse(to_json(value), status, {**JSON, **NO_STORE})
 
 
-def revalidated(value: dict[str, Any]) -> HTTPResponse:
+def revalidated(body: bytes, headers: dict[str, str]) -> HTTPResponse:
     """An answer that caches may keep but must ask about: ETag, 304 (RFC 9110, 13.1.2)."""
-    body = to_json(value)
     tag = f'"{sha256(body).hexdigest()[:32]}"'
-    headers = {"Content-Type": "application/json", "Cache-Control": "no-cache", "ETag": tag}
+    headers = {"Cache-Control": "no-cache", "ETag": tag, **headers}
     known = header("If-None-Match").split(",")
     if any(text.strip().removeprefix("W/") in (tag, "*") for text in known):
         return HTTPResponse(status=304, headers=headers)
     return HTTPResponse(body, headers=headers)
+
+
+def static_page(name: str) -> Callable[[], HTTPResponse]:
+    """A route's function for a file of static/. It is read now: one that is missing stops the
+    start, and no request waits for the disk."""
+    body = (HERE / "static" / name).read_bytes()
+    headers = {"Content-Type": MEDIA_TYPES[Path(name).suffix]}
+    if name.endswith(".html"):
+        headers["Content-Security-Policy"] = page_policy(body)
+    if name.endswith(".js"):  # asked for by every 404 page; a new version is there in an hour
+        headers["Cache-Control"] = "max-age=3600"
+    return lambda: revalidated(body, headers)
+
+
+def page_policy(html: bytes) -> str:
+    """A Content-Security-Policy that lets this page run its own inline script and style, known
+    by their hashes, ask this service, show https images, and nothing else (CSP Level 3)."""
+
+    def hashes(tag: str) -> str:
+        inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
+        return " ".join(f"'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
+
+    return (
+        f"default-src 'none'; script-src {hashes('script')}; style-src {hashes('style')};"
+        " connect-src 'self'; img-src 'self' https:;"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
 
 
 def problem(status: int, detail: str, **more: object) -> HTTPResponse:
@@ -362,10 +436,17 @@ def host_of(address: str) -> str | None:
         return None
 
 
-def sent_key() -> str:
-    """The API key of this request, "" without one; never taken from the address."""
+def require_key(api_key: str | None) -> None:
+    """Refuse a request without the API key (specification 5), which is never taken from the
+    address and compared in constant time."""
+    if api_key is None:
+        raise problem(503, "This service has no API key; its operator sets API_KEY.")
     scheme, _, token = header("Authorization").partition(" ")
-    return header("X-API-Key") or (token.strip() if scheme.lower() == "bearer" else "")
+    sent = header("X-API-Key") or (token.strip() if scheme.lower() == "bearer" else "")
+    if not hmac.compare_digest(sent.encode("latin-1"), api_key.encode()):
+        refused = problem(401, "A valid key is needed in X-API-Key or Authorization: Bearer.")
+        refused.set_header("WWW-Authenticate", 'Bearer realm="persona404"')
+        raise refused
 
 
 # --- When to synchronise -------------------------------------------------------------

@@ -1,5 +1,6 @@
 -- The database of one register. sync.py writes everything but the views; app.py reads
--- everything, writes the views, and the end of a run that could not record it. Either of them applies this file to a new database;
+-- everything, writes the views, and the end of a run that could not record it. Either of them
+-- applies this file to a new database or to one of an older version: a new table only, for
 -- applying it again changes nothing. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 BEGIN IMMEDIATE;
@@ -18,6 +19,14 @@ CREATE TABLE IF NOT EXISTS person (
     url      TEXT NOT NULL         -- https address of the official file
 ) STRICT;
 
+-- The persons of each region, counted 1, 2, 3 ... in the order of the list, like `position`.
+CREATE TABLE IF NOT EXISTS region (
+    region   TEXT NOT NULL,        -- lugar behind its last comma, without case and accents
+    number   INTEGER NOT NULL,
+    position INTEGER NOT NULL,     -- of the person
+    PRIMARY KEY (region, number)
+) STRICT, WITHOUT ROWID;
+
 -- Who was listed once and no longer is. Only the opaque id stays, to be counted.
 CREATE TABLE IF NOT EXISTS found (
     id TEXT PRIMARY KEY
@@ -32,7 +41,8 @@ CREATE TABLE IF NOT EXISTS hidden (
 CREATE TABLE IF NOT EXISTS view (
     day    TEXT NOT NULL,          -- UTC, YYYY-MM-DD
     site   TEXT NOT NULL,          -- host name: lower case, IDNA, no port
-    person TEXT NOT NULL,          -- id of a person who was active at that time
+    person TEXT NOT NULL,          -- id of a person who was active at that time; '' on days
+                                   -- long past, whose views sync.py adds up per site
     views  INTEGER NOT NULL,
     PRIMARY KEY (day, site, person)
 ) STRICT, WITHOUT ROWID;
@@ -56,6 +66,6 @@ CREATE TABLE IF NOT EXISTS run (
 CREATE VIEW IF NOT EXISTS last_good AS
 SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 COMMIT;

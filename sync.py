@@ -25,7 +25,7 @@ import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,10 +36,11 @@ from profiles import Profile, SettingError, load_profile
 from register import LeftOut, Person, Progress, Reading, plain, read_register
 
 HERE = Path(__file__).resolve().parent
-SCHEMA_VERSION = 1  # as schema.sql sets it
+SCHEMA_VERSION = 2  # as schema.sql sets it
 BUSY = os.EX_TEMPFAIL  # 75
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
+FOLDED = timedelta(days=60)  # views of days longer past are kept per site, not per person
 GUARDED = 10  # from so many stored persons on, losing more than half is refused
 
 log = logging.getLogger("persona404.sync")
@@ -104,8 +105,8 @@ def utc_now() -> str:
 
 
 def open_database(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    """A connection in autocommit, waiting `busy_seconds` for a lock; a new file gets
-    schema.sql. sqlite3.DatabaseError where the schema is newer than this program."""
+    """A connection in autocommit, waiting `busy_seconds` for a lock; a new or older file
+    gets schema.sql. sqlite3.DatabaseError where the schema is newer than this program."""
     db = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)
     try:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -168,6 +169,36 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         ((position, *person) for position, person in enumerate(ordered, 1)),
     )
+    numbers: Counter[str] = Counter()
+    members = []
+    for position, person in enumerate(ordered, 1):
+        region = region_of(person.lugar)
+        numbers[region] += 1
+        members.append((region, numbers[region], position))
+    db.execute("DELETE FROM region")
+    db.executemany("INSERT INTO region (region, number, position) VALUES (?, ?, ?)", members)
+
+
+def region_of(lugar: str) -> str:
+    """The part of `lugar` behind its last comma, without case and accents: "Orán, Salta" and
+    "SALTA" are both "salta"."""
+    return plain(lugar.rpartition(",")[2])
+
+
+def fold_views(db: sqlite3.Connection) -> None:
+    """Add up the views of days longer past than FOLDED: one row per day and site is left, so
+    that the table stays small and tells no more than a site's figures need."""
+    before = {"day": (datetime.now(UTC) - FOLDED).strftime("%Y-%m-%d")}
+    with db:
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(
+            "INSERT INTO view (day, site, person, views)"
+            " SELECT day, site, '', sum(views) FROM view"
+            " WHERE day < :day AND person <> '' GROUP BY day, site"
+            " ON CONFLICT DO UPDATE SET views = views + excluded.views",
+            before,
+        )
+        db.execute("DELETE FROM view WHERE day < :day AND person <> ''", before)
 
 
 # --- Compare: pure -------------------------------------------------------------------
@@ -240,6 +271,7 @@ def synchronise(
         run = begin_run(db)
         reading = None
         try:
+            fold_views(db)
             log.info("read: %s", profile.name)
             reading = read_register(profile, contact, progress, save)
             progress("")

@@ -5,6 +5,7 @@ import json
 import os
 import queue
 import sqlite3
+import ssl
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ import app  # noqa: E402
 import sync  # noqa: E402
 from register import Person  # noqa: E402
 
+TLS = ROOT / "tests" / "tls"  # a certificate of 127.0.0.1 that vouches for itself, until 2126
 KEY = "a-key-of-made-up-letters"
 
 
@@ -88,6 +90,11 @@ class Web:
         assert isinstance(page, Answer)
         assert old.encode() in page.body
         self.pages[path] = page._replace(body=page.body.replace(old.encode(), new.encode()))
+
+    def use_tls(self) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
 
     def close(self) -> None:
         self.server.shutdown()

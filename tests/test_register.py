@@ -2,7 +2,6 @@
 
 import json
 import re
-import ssl
 import time
 from datetime import date
 from http.server import BaseHTTPRequestHandler
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup, Tag
-from conftest import ROOT, Answer, Listed, Register, Web, slugs
+from conftest import ROOT, TLS, Answer, Listed, Register, Web, slugs
 
 import fetch
 import register as reg
@@ -20,7 +19,6 @@ from register import Age
 # Each folder holds the pages of a register, made up in a real one's structure, and what a
 # correct reading of them gives. Its profile is its own, or the one of registers/.
 SAVED = ROOT / "tests" / "registers"
-TLS = ROOT / "tests" / "tls"  # a certificate of 127.0.0.1 that vouches for itself, until 2126
 NAMES = sorted(path.name for path in SAVED.iterdir())
 # Pages that are not kept as `sync.py --save` names them: what file answers which path.
 FILES = {
@@ -985,9 +983,7 @@ def test_robots_txt_is_off_by_permission(register: Register) -> None:
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_certificates_are_verified(register: Register, trusted: bool) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
-    register.web.server.socket = context.wrap_socket(register.web.server.socket, server_side=True)
+    register.web.use_tls()
     text = register.profile.read_text().replace("http://", "https://")
     if trusted:
         text = f'ca_bundle = "{TLS / "cert.pem"}"\n{text}'

@@ -1,0 +1,583 @@
+"""What visitors see, in headless Chromium: the service on one host, a site on another, photos
+over https on a third. Skipped where the browser or a checker is missing, unless CI is set."""
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+from conftest import ROOT, Answer, Client, Service, Web, fill, made_up
+
+import app
+from register import Person
+
+STATIC = ROOT / "static"
+MODULES = ROOT / "tests" / "node_modules"
+NOBODY = "Ahora mismo no podemos mostrar a nadie."
+FACE = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 5"><rect width="4" height="5"
+fill="tan"/><circle cx="2" cy="2" r="1.2" fill="sienna"/></svg>"""
+JSON = (("Content-Type", "application/json"), ("Access-Control-Allow-Origin", "*"))
+
+
+def missing(what: str) -> NoReturn:
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is needed where CI is set")
+    pytest.skip(f"{what} is not installed")
+
+
+@pytest.fixture(scope="module")
+def photos() -> Iterator[Web]:
+    """https://registro.example, where the photos of made_up() are; /404.jpg is not."""
+    web = Web()
+    web.use_tls()
+    for number in range(1, 31):
+        web.pages[f"/{number}.jpg"] = Answer(200, FACE, (("Content-Type", "image/svg+xml"),))
+    yield web
+    web.close()
+
+
+@pytest.fixture(scope="module")
+def browser(photos: Web) -> Iterator[Any]:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright (tests/requirements.txt)")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        missing("chromium")
+    rules = f"MAP registro.example:443 {photos.host}, MAP *.example 127.0.0.1"
+    arguments = ["--no-sandbox", f"--host-resolver-rules={rules}"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens a page with options of a Playwright context. At the end nothing may be on the
+    console, but the browser's own line for a failed request, and no exception uncaught."""
+    contexts, said = [], []
+
+    def open_page(url: str, **options: Any) -> Any:
+        context = browser.new_context(ignore_https_errors=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda line: said.append(line.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(url)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert [line for line in said if not line.startswith("Failed to load resource")] == []
+
+
+@pytest.fixture
+def served(database: Path) -> Iterator[Callable[..., "Served"]]:
+    """Starts the API over some persons, and a site that uses it."""
+    started: list[Served] = []
+
+    def start(*persons: Person, **change: Any) -> Served:
+        started.append(Served(database, list(persons) or [made_up(1)]))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.api.close()
+        one.site.close()
+
+
+class Served:
+    """The service on servicio.example, a site that takes part on sitio.example."""
+
+    def __init__(self, database: Path, persons: list[Person]):
+        fill(database, persons)
+        self.api = Client("waitress", app.create_app(database, "prueba"))
+        assert self.api.server is not None
+        self.service = f"http://servicio.example:{self.api.server.effective_port}"
+        self.site = Web()
+
+    def host(self, html: str, **headers: str) -> str:
+        """The address of a page of the site."""
+        return host(self.site, html, **headers)
+
+    def with_line(self, attributes: str = "", before: str = "", **headers: str) -> str:
+        """A page of the site with the line of README."""
+        return self.host(with_line(self.service, attributes, before), **headers)
+
+    def views(self) -> int:
+        views: int = self.api.ask("/api/stats").json["views"]
+        return views
+
+
+def host(site: Web, html: str, **headers: str) -> str:
+    more = tuple((name.replace("_", "-"), value) for name, value in headers.items())
+    kind = ("Content-Type", "text/html; charset=utf-8")
+    site.pages["/perdida"] = Answer(200, html.encode(), (kind, *more))
+    return f"http://www.sitio.example:{site.host.rpartition(':')[2]}/perdida"
+
+
+def with_line(service: str, attributes: str = "", before: str = "") -> str:
+    return f"""<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>No está</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <script src="{service}/embed.js" {attributes} defer></script></head>
+    <body><main><h1>No está</h1>{before}</main></body></html>"""
+
+
+def copied_404(service: str) -> str:
+    """404.html, with the service's address in its one place."""
+    html = (STATIC / "404.html").read_text()
+    assert html.count('const SERVICE = "/"') == 1
+    return html.replace('const SERVICE = "/"', f'const SERVICE = "{service}/"')
+
+
+def view_of(page: Any, do: Callable[[], object]) -> None:
+    """Do what shows a person, and wait until the view was answered."""
+    with page.expect_response(lambda answer: "/api/track" in answer.url):
+        do()
+
+
+def settle(page: Any) -> None:
+    """Wait until the service has answered for persons and the page has dealt with it."""
+    page.evaluate("""async () => {
+        const frame = () => new Promise(requestAnimationFrame);
+        const asked = (entry) => entry.name.includes("/api/persona");
+        for (let n = 0; n < 600; n++) {
+            await frame();
+            if (performance.getEntriesByType("resource").some(asked)) break;
+        }
+        await frame();
+        await frame();
+    }""")
+
+
+# --- A person is shown ---------------------------------------------------------------
+
+PAGES = {"embed": lambda served: with_line(served.service), "404": lambda s: copied_404(s.service)}
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_the_face_shows_and_the_view_counts_for_the_site(
+    served: Callable[..., Served], visit: Callable[..., Any], database: Path, kind: str
+) -> None:
+    from test_api import views
+
+    service = served(made_up(7))
+    url = service.host(PAGES[kind](service))
+    page = visit("about:blank")
+    view_of(page, lambda: page.goto(url))
+    photo = page.get_by_role("img", name="Foto de Persona 7 Inventada")
+    page.wait_for_function("photo => photo.complete", arg=photo.element_handle())
+    assert photo.evaluate("photo => photo.naturalWidth") > 0
+    shown = page.get_by_role("status").inner_text()
+    for text in ("Persona 7 Inventada", "12 años", "Ñandubay Ficticio", "01/02/2024"):
+        assert text in shown
+    file = page.get_by_role("link", name="Ver la ficha oficial")
+    assert file.get_attribute("href") == made_up(7).url
+    assert views(database) == [("www.sitio.example", "prueba-7", 1)]
+
+
+def test_another_is_shown(served: Callable[..., Served], visit: Callable[..., Any]) -> None:
+    service = served(*[made_up(n) for n in range(1, 31)])
+    page = visit(service.with_line())
+    another = page.get_by_role("button", name="Ver otra")
+    another.wait_for()
+    first = page.locator(".name").inner_text()
+    view_of(page, another.click)
+    assert page.locator(".name").inner_text() != first
+    assert service.views() == 2
+    assert another.evaluate("button => button.getRootNode().activeElement === button")
+
+
+def test_the_same_person_is_asked_for_three_times(
+    served: Callable[..., Served], visit: Callable[..., Any], web: Web
+) -> None:
+    stand_in(web, Answer(200, json.dumps(made_up(1)._asdict()).encode(), JSON))
+    page = visit(host(web, with_line(f"http://servicio.example:{web.server.server_port}")))
+    another = page.get_by_role("button", name="Ver otra")
+    another.wait_for()
+    asked = web.asked.count("/api/persona-random")
+    with page.expect_response(lambda answer: web.asked.count("/api/persona-random") == asked + 3):
+        another.click()
+    settle(page)
+    assert web.asked.count("/api/persona-random") == asked + 3
+    assert sum("/api/track" in path for path in web.asked) == 1
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_name_with_markup_shows_as_text(
+    served: Callable[..., Served], visit: Callable[..., Any], kind: str
+) -> None:
+    name = "<img src=x onerror=alert(1)><b>Inventada</b>"
+    service = served(made_up(1)._replace(nombre=name))
+    page = visit(service.host(PAGES[kind](service)))
+    page.get_by_text(name, exact=True).wait_for()
+    assert page.locator("b").count() == 0
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_photo_that_does_not_load_becomes_a_silhouette(
+    served: Callable[..., Served], visit: Callable[..., Any], kind: str
+) -> None:
+    service = served(made_up(404))
+    page = visit(service.host(PAGES[kind](service)))
+    silhouette = page.get_by_role("img", name="Sin foto de Persona 404 Inventada")
+    silhouette.wait_for()
+    assert silhouette.evaluate("e => [e.tagName, getComputedStyle(e).backgroundImage.slice(0, 6)]")
+    assert page.locator("img").count() == 0
+
+
+def test_the_line_works_under_a_strict_policy(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    service = served()
+    policy = (
+        f"default-src 'none'; script-src {service.service}; connect-src {service.service};"
+        f" img-src {service.service} https:; require-trusted-types-for 'script'"
+    )
+    url = service.with_line(Content_Security_Policy=policy)
+    page = visit("about:blank")
+    view_of(page, lambda: page.goto(url))
+    assert service.views() == 1
+    section = page.locator("[data-persona404] section")
+    assert section.evaluate("e => getComputedStyle(e).borderTopWidth") == "1px"
+
+
+def test_the_line_fills_the_place_it_is_given(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    before = "<div data-persona404>mientras tanto</div><p>final</p>"
+    page = visit(served().with_line('data-home="/inicio"', before))
+    page.locator("main [data-persona404] .name").wait_for()
+    assert page.get_by_role("link", name="Volver al sitio").get_attribute("href") == "/inicio"
+
+
+def test_the_line_prefers_its_region(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    there = made_up(7)._replace(lugar="Villa Inventada, Córdoba Ficticia")
+    service = served(there, *[made_up(n) for n in range(10, 30)])
+    page = visit(service.with_line('data-region="CORDOBA ficticia"'))
+    page.get_by_text("Persona 7 Inventada").wait_for()
+
+
+def test_two_lines_are_one(served: Callable[..., Served], visit: Callable[..., Any]) -> None:
+    service = served()
+    second = f'<script src="{service.service}/embed.js" defer></script>'
+    page = visit(service.with_line(before=f"<div data-persona404></div>{second}"))
+    page.locator(".name").wait_for()
+    settle(page)
+    assert service.views() == 1
+
+
+def test_a_line_that_a_tag_manager_adds_works(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    service = served()
+    page = visit(service.host("<!DOCTYPE html><html lang=es><title>x</title><body></body></html>"))
+    page.evaluate(
+        "src => document.body.append(Object.assign(document.createElement('script'), {src}))",
+        f"{service.service}/embed.js",
+    )
+    page.locator(".name").wait_for()
+
+
+def test_the_line_leaks_nothing(served: Callable[..., Served], visit: Callable[..., Any]) -> None:
+    service = served()
+    page = visit(service.host("<!DOCTYPE html><html lang=es><title>x</title><p>uno</p></html>"))
+    state = """() => [Object.getOwnPropertyNames(window).sort().join(), document.cookie,
+        localStorage.length + sessionStorage.length, document.styleSheets.length,
+        document.adoptedStyleSheets.length, document.head.innerHTML,
+        getComputedStyle(document.querySelector('p')).cssText]"""
+    before = page.evaluate(state)
+    page.goto(service.with_line(before="<p>uno</p>").replace("</title>", "</title>"))
+    page.locator(".name").wait_for()
+    after = page.evaluate(state)
+    assert after[:5] == before[:5]
+    assert page.context.cookies() == []
+    assert page.evaluate("document.getAnimations().length") == 0
+
+
+# --- Nobody can be shown -------------------------------------------------------------
+
+PERSON = made_up(1)._asdict()
+BROKEN = {
+    "empty": Answer(404, b'{"type":"about:blank","title":"Not Found","status":404}', JSON),
+    "error": Answer(500, b"<h1>Internal Server Error</h1>", JSON),
+    "error with a person": Answer(500, json.dumps(PERSON).encode(), JSON),
+    "broken": Answer(200, b'{"id":"prueba-1","nombre":"Persona', JSON),
+    "null": Answer(200, b"null", JSON),
+    "no name": Answer(200, json.dumps({**PERSON, "nombre": None}).encode(), JSON),
+    "script": Answer(200, json.dumps({**PERSON, "url": "javascript:alert(1)"}).encode(), JSON),
+    "http": Answer(200, json.dumps({**PERSON, "foto": "http://registro.example/"}).encode(), JSON),
+    "no address": Answer(200, json.dumps({**PERSON, "url": "/file/1"}).encode(), JSON),
+}
+
+
+def stand_in(web: Web, answer: Answer | Callable[[BaseHTTPRequestHandler], Answer]) -> None:
+    """A service that answers so, as the real one must not."""
+    script = (STATIC / "embed.js").read_bytes()
+    web.pages["/embed.js"] = Answer(200, script, (("Content-Type", "text/javascript"),))
+    web.pages["/api/persona-random"] = answer
+
+
+def assert_fallback(page: Any, kind: str) -> None:
+    if kind == "embed":
+        page.get_by_text(NOBODY).wait_for()
+        assert not page.get_by_role("button").is_visible()
+    else:
+        settle(page)
+        assert page.get_by_role("status").inner_text() == ""
+    assert page.get_by_role("link", name="Volver al sitio").is_visible()
+    assert page.locator("img").count() == 0
+
+
+@pytest.mark.parametrize("kind", PAGES)
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_answer_leaves_a_plain_page(
+    visit: Callable[..., Any], web: Web, how: str, kind: str
+) -> None:
+    stand_in(web, BROKEN[how])
+    service = f"http://servicio.example:{web.server.server_port}"
+    html = with_line(service) if kind == "embed" else copied_404(service)
+    assert_fallback(visit(host(web, html)), kind)
+    assert not any("/api/track" in path for path in web.asked)
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_no_answer_in_3_seconds_leaves_a_plain_page(
+    visit: Callable[..., Any], web: Web, kind: str
+) -> None:
+    go = threading.Event()
+
+    def wait(handler: BaseHTTPRequestHandler) -> Answer:
+        go.wait(30)
+        return Answer(200, json.dumps(PERSON).encode(), JSON)
+
+    stand_in(web, wait)
+    service = f"http://servicio.example:{web.server.server_port}"
+    html = with_line(service) if kind == "embed" else copied_404(service)
+    page = visit("about:blank")
+    with page.expect_event("requestfailed", timeout=6_000) as failed:
+        page.goto(host(web, html))
+    go.set()
+    assert failed.value.url.endswith("/api/persona-random")
+    assert 2500 < page.evaluate("performance.now()") < 5000
+    assert_fallback(page, kind)
+
+
+def test_the_copied_page_makes_sense_without_the_service(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    service = served()
+    service.api.close()
+    page = visit(service.host(copied_404(service.service)))
+    assert_fallback(page, "404")
+    assert page.get_by_role("heading").inner_text() == "Página no encontrada"
+
+
+def test_the_copied_page_makes_sense_without_scripts(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    service = served()
+    page = visit(service.host(copied_404(service.service)), java_script_enabled=False)
+    assert page.locator("noscript p").is_visible()
+    assert page.get_by_role("link", name="Volver al sitio").is_visible()
+
+
+def test_who_was_found_meanwhile_is_not_left_on_show(
+    served: Callable[..., Served], visit: Callable[..., Any], database: Path
+) -> None:
+    page = visit(served().with_line())
+    another = page.get_by_role("button", name="Ver otra")
+    another.wait_for()
+    fill(database, [])
+    another.click()
+    page.get_by_text(NOBODY).wait_for()
+    back = page.get_by_role("link", name="Volver al sitio")
+    assert back.evaluate("link => link.getRootNode().activeElement === link")
+
+
+# --- The home page -------------------------------------------------------------------
+
+
+def test_the_home_page_shows_figures_and_faces(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    service = served(*[made_up(n, f"{n:02}/01/2024") for n in range(1, 31)])
+    page = visit(service.service)
+    page.get_by_text("Página 1 de 3").wait_for()
+    faces = page.locator(".faces a")
+    assert faces.count() == 12
+    assert "Persona 30 Inventada" in faces.first.inner_text()
+    assert faces.first.get_attribute("href") == made_up(30).url
+    page.get_by_role("button", name="Siguientes").click()
+    page.get_by_text("Página 2 de 3").wait_for()
+    assert "Persona 18 Inventada" in faces.first.inner_text()
+    assert page.locator("#active").inner_text() == "30"
+    assert str(app.datetime.now().year) in page.locator("#last-sync").inner_text()
+    line = f'<script src="{service.service}/embed.js" defer></script>'
+    assert page.locator("pre").inner_text() == line
+
+
+def test_the_home_page_hands_out_a_404_page_that_works(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    service = served(made_up(7))
+    page = visit(service.service)
+    page.wait_for_function("document.getElementById('copy').href.startsWith('blob:')")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Descarga una lista para usar").click()
+    html = Path(download.value.path()).read_text()
+    visit(service.host(html)).get_by_text("Persona 7 Inventada").wait_for()
+
+
+def test_the_home_page_with_nobody(
+    served: Callable[..., Served], visit: Callable[..., Any], database: Path
+) -> None:
+    service = served()
+    fill(database, [])
+    page = visit(service.service)
+    page.locator("#figures").wait_for()
+    assert page.locator("#active").inner_text() == "0"
+    assert not page.locator("#sought-section").is_visible()
+
+
+def test_the_home_page_says_that_the_service_is_down(
+    served: Callable[..., Served], visit: Callable[..., Any], database: Path
+) -> None:
+    service = served()
+    database.rename(database.with_suffix(".gone"))
+    database.write_bytes(b"no database" * 1000)
+    page = visit(service.service)
+    page.get_by_text("El servicio no responde ahora mismo").wait_for()
+
+
+def test_the_home_page_is_text_without_scripts(
+    served: Callable[..., Served], visit: Callable[..., Any]
+) -> None:
+    page = visit(served().service, java_script_enabled=False)
+    assert page.get_by_role("link", name="/api/stats").is_visible()
+    assert not page.get_by_role("button").first.is_visible()
+
+
+# --- For everybody's eyes and hands --------------------------------------------------
+
+
+def shown(served: Served, kind: str) -> str:
+    return {
+        "embed": served.with_line(),
+        "404": served.host(copied_404(served.service), X="404"),
+        "preview": f"{served.service}/404.html",
+        "home": served.service,
+    }[kind]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("persons", ["somebody", "no photo", "nobody"])
+@pytest.mark.parametrize("kind", ["embed", "404", "home"])
+def test_axe_finds_no_violation(
+    served: Callable[..., Served],
+    visit: Callable[..., Any],
+    database: Path,
+    kind: str,
+    persons: str,
+    scheme: str,
+) -> None:
+    axe = MODULES / "axe-core" / "axe.min.js"
+    if not axe.exists():
+        missing("axe-core (npm ci --prefix tests)")
+    service = served(made_up(404 if persons == "no photo" else 1), made_up(2))
+    if persons != "somebody":
+        fill(database, [made_up(404)] if persons == "no photo" else [])
+    page = visit(shown(service, kind), color_scheme=scheme, viewport={"width": 360, "height": 740})
+    settle(page)
+    page.evaluate(axe.read_text())
+    result = page.evaluate("axe.run(document)")
+    assert result["passes"]
+    found = {v["id"]: [node["html"] for node in v["nodes"]] for v in result["violations"]}
+    assert found == {}
+
+
+@pytest.mark.parametrize("width", [320, 360, 1280])
+@pytest.mark.parametrize("kind", ["embed", "404", "home"])
+def test_every_target_is_44_pixels_and_nothing_overflows(
+    served: Callable[..., Served], visit: Callable[..., Any], kind: str, width: int
+) -> None:
+    long = made_up(1)._replace(nombre="Inventada" * 12, lugar="Prueba" * 20)
+    service = served(*[long, *map(made_up, range(2, 31))][: 1 if kind != "home" else 30])
+    page = visit(shown(service, kind), viewport={"width": width, "height": 740})
+    settle(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for target in page.locator("button:visible, :is(.faces, section, .persona) > a").all():
+        box = target.bounding_box()
+        assert min(box["width"], box["height"]) >= 44, target.inner_text()
+
+
+@pytest.mark.parametrize("kind", ["embed", "404", "home"])
+def test_the_focus_is_visible(
+    served: Callable[..., Served], visit: Callable[..., Any], kind: str
+) -> None:
+    page = visit(shown(served(), kind))
+    settle(page)
+    page.keyboard.press("Tab")
+    outline = page.evaluate(
+        """() => {
+            const at = document.activeElement;
+            const style = getComputedStyle(at.shadowRoot?.activeElement ?? at);
+            return [at !== document.body, style.outlineStyle, style.outlineWidth];
+        }"""
+    )
+    assert outline == [True, "solid", "3px"]
+
+
+@pytest.mark.parametrize("name", ["embed.js", "404.html"])
+def test_what_every_404_page_loads_is_light(name: str) -> None:
+    assert (STATIC / name).stat().st_size <= 5000
+
+
+@pytest.mark.parametrize("kind", ["404", "home"])
+def test_the_html_is_valid(
+    served: Callable[..., Served], visit: Callable[..., Any], tmp_path: Path, kind: str
+) -> None:
+    """As it is written, and as the browser has it with a person on show."""
+    checker = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
+    if not checker.exists():
+        missing("vnu-jar (npm ci --prefix tests)")
+    if shutil.which("java") is None:
+        missing("java")
+    page = visit(shown(served(), kind))
+    settle(page)
+    (tmp_path / "rendered.html").write_text(page.content())
+    name = "404.html" if kind == "404" else "index.html"
+    files = [str(STATIC / name), str(tmp_path / "rendered.html")]
+    done = subprocess.run(
+        ["java", "-jar", str(checker), "--Werror", *files], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- The service as a process --------------------------------------------------------
+
+
+def test_a_running_service_with_the_made_up_register(
+    service: Callable[..., Service], visit: Callable[..., Any], web: Web
+) -> None:
+    """All of it, as an operator starts it: `python app.py`, the demo register, a site."""
+    running = service(REGISTER="registers/demo.toml").serving()
+    running.wait_for("24 active")
+    html = with_line(f"http://servicio.example:{running.port}")
+    page = visit("about:blank")
+    view_of(page, lambda: page.goto(host(web, html)))
+    assert running.ask("/api/stats").json["sites"] == 1
+    everybody = running.ask("/api/personas?limit=100").json["personas"]
+    assert page.locator(".name").inner_text() in {person["nombre"] for person in everybody}
