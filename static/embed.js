@@ -83,28 +83,25 @@
 
   another.onclick = show;
 
+  // Light or dark as the page around it is (color-scheme). Nothing moves.
   const css = `
-    :host { all: initial; display: block }
+    :host { all: initial; color-scheme: inherit; display: block }
     section {
       box-sizing: border-box; max-width: 22em; margin: 1em auto; padding: 1em;
       font: medium/1.5 system-ui, sans-serif; text-align: center; overflow-wrap: anywhere;
-      color: #1b1b1b; background: #fff; border: 1px solid #767676; border-radius: .5em;
+      color: CanvasText; background: Canvas; border: 1px solid #767676; border-radius: .5em;
     }
     p { margin: .25em 0 }
     .name { font-size: 1.4em; font-weight: bold }
     .photo {
       display: block; width: 12em; height: 15em; margin: .75em auto; object-fit: cover;
-      background: radial-gradient(circle at 50% 36%, #777 22%, #0000 23%),
-        radial-gradient(ellipse at 50% 100%, #777 45%, #0000 46%), #ccc;
+      background: radial-gradient(ellipse 24% 20% at 50% 40%, #777 98%, #0000),
+        radial-gradient(ellipse 42% 36% at 50% 102%, #777 98%, #0000), #ccc;
     }
-    a, button { display: inline-block; min-width: 44px; padding: 10px; font: inherit; color: #0645ad }
+    a, button { display: inline-block; min-width: 44px; padding: 10px; font: inherit; color: LinkText }
     button { border: 1px solid; border-radius: .25em; background: none; cursor: pointer }
     [hidden] { display: none }
-    :focus-visible { outline: 3px solid; outline-offset: 2px }
-    @media (prefers-color-scheme: dark) {
-      section { color: #f2f2f2; background: #1b1b1b }
-      a, button { color: #9cc7ff }
-    }`;
+    :focus-visible { outline: 3px solid; outline-offset: 2px }`;
 
   let host = document.querySelector("[data-persona404]");
   if (host?.shadowRoot) return;

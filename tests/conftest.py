@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 import waitress
@@ -28,6 +28,13 @@ from register import Person  # noqa: E402
 
 TLS = ROOT / "tests" / "tls"  # a certificate of 127.0.0.1 that vouches for itself, until 2126
 KEY = "a-key-of-made-up-letters"
+
+
+def missing(what: str) -> NoReturn:
+    """Skip a test that needs what is not here; CI must have it."""
+    if os.environ.get("CI"):
+        pytest.fail(f"{what} is needed where CI is set")
+    pytest.skip(f"{what} is not installed")
 
 
 class Answer(NamedTuple):

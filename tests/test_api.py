@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections import Counter
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,50 @@ def test_one_date_is_ordered_by_id(tmp_path: Path) -> None:
     assert [person["id"][-1] for person in listed["personas"]] == ["1", "2", "3"]
 
 
+# --- Regions -------------------------------------------------------------------------
+
+PLACES = {1: "Orán, Salta", 2: "SÁLTA", 3: "Güer, Córdoba", 4: "Salta, Jujuy", 5: "a, b, salta "}
+
+
+@pytest.fixture
+def regions(database: Path) -> webtest.TestApp:
+    fill(database, [made_up(n)._replace(lugar=lugar) for n, lugar in PLACES.items()])
+    return webtest.TestApp(app.create_app(database, "prueba"))
+
+
+@pytest.mark.parametrize(
+    ("region", "numbers"),
+    [
+        ("Salta", {1, 2, 5}),
+        ("saltá", {1, 2, 5}),
+        ("CORDOBA", {3}),
+        ("Güer, Córdoba", {3}),
+        ("", {1, 2, 3, 4, 5}),
+        (" , ", {1, 2, 3, 4, 5}),
+    ],
+)
+def test_a_region_has_its_persons(regions: webtest.TestApp, region: str, numbers: set[int]) -> None:
+    ids = {f"prueba-{n}" for n in numbers}
+    page = regions.get("/api/personas", {"region": region}).json
+    assert {person["id"] for person in page["personas"]} == ids
+    assert page["total"] == len(ids)
+    draws = [regions.get("/api/persona-random", {"region": region}).json for _ in range(80)]
+    assert {person["id"] for person in draws} == ids
+
+
+def test_a_region_is_paged_in_the_order_of_the_list(regions: webtest.TestApp) -> None:
+    pages = [regions.get(f"/api/personas?region=salta&limit=1&page={n}").json for n in range(1, 5)]
+    ids = [[person["id"][-1] for person in page["personas"]] for page in pages]
+    assert ids == [["1"], ["2"], ["5"], []]
+    assert {page["totalPages"] for page in pages} == {3}
+
+
+def test_a_region_with_nobody_gives_anyone_or_an_empty_page(regions: webtest.TestApp) -> None:
+    page = regions.get("/api/personas?region=x").json
+    assert page == {"personas": [], "total": 0, "page": 1, "totalPages": 0}
+    assert list(regions.get("/api/persona-random?region=x").json) == FIELDS
+
+
 @pytest.mark.parametrize(
     ("path", "status", "word"),
     [
@@ -79,6 +124,8 @@ def test_one_date_is_ordered_by_id(tmp_path: Path) -> None:
         ("/api/personas?limit=", 400, "limit"),
         ("/api/personas?limit=%D9%A1", 400, "limit"),
         ("/api/personas?limit=1&limit=1", 400, "limit"),
+        ("/api/personas?region=%ff", 400, "region"),
+        ("/api/persona-random?region=a&region=a", 400, "region"),
         ("/api/personas?limit=%ff", 400, "limit"),
         (f"/api/personas?page={'9' * 5000}", 400, "page"),
         ("/api/personas?page=+1", 400, "page"),
@@ -120,6 +167,9 @@ def test_a_bad_request_is_a_problem(client: Client, path: str, status: int, word
         ("PATCH", "/api/stats", 405, "method"),
         ("POST", "/api/scrape/trigger", 401, "key"),
         ("POST", f"/api/scrape/trigger?api_key={KEY}", 401, "key"),
+        ("GET", "/api/sites", 401, "key"),
+        ("GET", f"/api/sites?api_key={KEY}", 401, "key"),
+        ("POST", "/embed.js", 405, "method"),
     ],
 )
 def test_a_wrong_call_is_a_problem(
@@ -134,6 +184,7 @@ def assert_problem(client: Client, method: str, path: str, status: int, word: st
     assert reply.headers["content-type"] == "application/problem+json"
     assert reply.headers["access-control-allow-origin"] == "*"
     assert reply.headers["x-content-type-options"] == "nosniff"
+    assert reply.headers["x-robots-tag"] == "noindex"
     assert reply.json.keys() == {"type", "title", "status", "detail"}
     assert reply.json["status"] == status
     assert word in reply.json["detail"]
@@ -289,6 +340,61 @@ def test_views_of_many_threads_all_count(database: Path) -> None:
     client.close()
     assert statuses == [200] * 400
     assert views(database) == [("a.example", "prueba-1", 400)]
+
+
+# --- What each site showed -----------------------------------------------------------
+
+
+def test_the_figures_of_the_sites(client: Client, database: Path) -> None:
+    today = datetime.now(UTC).date()
+    days = [str(today - timedelta(days=ago)) for ago in range(3)]
+    seen = [
+        (days[0], "a.example", "prueba-1", 2),
+        (days[1], "b.example", "prueba-1", 2),
+        (days[1], "b.example", "prueba-2", 1),
+        (days[2], "a.example", "prueba-1", 5),
+    ]
+    with closing(sqlite3.connect(database)) as db, db:
+        db.executemany("INSERT INTO view VALUES (?, ?, ?, ?)", seen)
+    b = {"site": "b.example", "views": 3, "first": days[1], "last": days[1]}
+    for query, a in [("?days=2", (2, 0, 0)), ("", (7, 2, 0)), (f"?days={10**30}", (7, 2, 0))]:
+        body = client.ask(f"/api/sites{query}", X_API_Key=KEY).json
+        views, first, last = a
+        site_a = {"site": "a.example", "views": views, "first": days[first], "last": days[last]}
+        assert body["sites"] == ([b, site_a] if views < 3 else [site_a, b])
+
+
+@pytest.mark.parametrize("days", ["0", "-1", "x", "1.5", "1&days=1"])
+def test_a_wrong_number_of_days(client: Client, days: str) -> None:
+    reply = client.ask(f"/api/sites?days={days}", X_API_Key=KEY)
+    assert (reply.status, reply.json["detail"][:5]) == (400, "days:")
+
+
+# --- The pages -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/", "text/html; charset=utf-8"),
+        ("/404.html", "text/html; charset=utf-8"),
+        ("/embed.js", "text/javascript; charset=utf-8"),
+        ("/openapi.json", "application/json"),
+    ],
+)
+def test_a_page_is_revalidated_and_not_indexed(client: Client, path: str, kind: str) -> None:
+    reply = client.ask(path)
+    assert (reply.status, reply.headers["content-type"]) == (200, kind)
+    assert reply.headers["x-robots-tag"] == "noindex"
+    assert ("content-security-policy" in reply.headers) == kind.startswith("text/html")
+    assert client.ask(path, If_None_Match=reply.headers["etag"]).status == 304
+
+
+@pytest.mark.parametrize("path", ["/", "/404.html"])
+def test_a_page_runs_its_own_script_alone(client: Client, path: str) -> None:
+    policy = client.ask(path).headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
 
 
 # --- The trigger ---------------------------------------------------------------------

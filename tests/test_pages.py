@@ -2,17 +2,16 @@
 over https on a third. Skipped where the browser or a checker is missing, unless CI is set."""
 
 import json
-import os
 import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
-from conftest import ROOT, Answer, Client, Service, Web, fill, made_up
+from conftest import ROOT, Answer, Client, Service, Web, fill, made_up, missing
 
 import app
 from register import Person
@@ -23,12 +22,6 @@ NOBODY = "Ahora mismo no podemos mostrar a nadie."
 FACE = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 5"><rect width="4" height="5"
 fill="tan"/><circle cx="2" cy="2" r="1.2" fill="sienna"/></svg>"""
 JSON = (("Content-Type", "application/json"), ("Access-Control-Allow-Origin", "*"))
-
-
-def missing(what: str) -> NoReturn:
-    if os.environ.get("CI"):
-        pytest.fail(f"{what} is needed where CI is set")
-    pytest.skip(f"{what} is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +122,7 @@ def host(site: Web, html: str, **headers: str) -> str:
 def with_line(service: str, attributes: str = "", before: str = "") -> str:
     return f"""<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>No está</title>
     <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
     <script src="{service}/embed.js" {attributes} defer></script></head>
     <body><main><h1>No está</h1>{before}</main></body></html>"""
 
@@ -436,7 +430,7 @@ def test_the_home_page_hands_out_a_404_page_that_works(
     page = visit(service.service)
     page.wait_for_function("document.getElementById('copy').href.startsWith('blob:')")
     with page.expect_download() as download:
-        page.get_by_role("link", name="Descarga una lista para usar").click()
+        page.get_by_role("link", name="Descarga una ya hecha").click()
     html = Path(download.value.path()).read_text()
     visit(service.host(html)).get_by_text("Persona 7 Inventada").wait_for()
 

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
@@ -514,7 +515,7 @@ def test_a_newer_schema_is_refused(register: Register) -> None:
         db.execute("PRAGMA user_version = 99")
     refused = register.sync()
     assert refused.returncode == 1
-    assert "schema version 99 is newer than this program's 1" in refused.stderr
+    assert "schema version 99 is newer than this program's 2" in refused.stderr
 
 
 def test_the_schema_can_be_applied_twice(register: Register) -> None:
@@ -524,6 +525,51 @@ def test_the_schema_can_be_applied_twice(register: Register) -> None:
         db.executescript((sync.HERE / "schema.sql").read_text())
         assert db.execute("PRAGMA user_version").fetchone() == (sync.SCHEMA_VERSION,)
     assert len(register.names()) == 12
+
+
+def test_a_list_of_schema_version_1_is_taken_over(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    with closing(sqlite3.connect(register.database)) as db:
+        db.executescript("DROP TABLE region; PRAGMA user_version = 1;")
+    everybody = register.names()
+    assert len(everybody) == 12
+    in_region = "/api/personas?region=salta%20ficticia"
+    assert register.api().get(in_region).json["total"] == 0
+    register.sync()
+    assert register.api().get(in_region).json["total"] == 12
+
+
+# --- Old views -----------------------------------------------------------------------
+
+
+def test_old_views_are_added_up_per_day_and_site(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    today = datetime.now(UTC).date()
+    old, kept = str(today - timedelta(days=61)), str(today - timedelta(days=60))
+    seen = [(day, site, f"prueba-{n}", 1) for day in (old, kept) for site in "ab" for n in range(3)]
+    with closing(sqlite3.connect(register.database)) as db, db:
+        db.executemany("INSERT INTO view VALUES (?, ?, ?, ?)", seen)
+    before = register.stats()
+    for _ in range(2):  # the second finds nothing to do
+        register.sync()
+        with closing(sqlite3.connect(register.database)) as db:
+            rows = db.execute("SELECT * FROM view ORDER BY day, site, person").fetchall()
+        assert rows[:2] == [(old, "a", "", 3), (old, "b", "", 3)]
+        assert len(rows) == 2 + 6
+    after = register.stats()
+    assert (after["views"], after["sites"]) == (before["views"], before["sites"]) == (12, 2)
+
+
+def test_a_refused_run_adds_up_old_views_too(register: Register) -> None:
+    register.sync()
+    with closing(sqlite3.connect(register.database)) as db, db:
+        db.execute("INSERT INTO view VALUES ('2020-01-01', 'a', 'prueba-1', 2)")
+        db.execute("INSERT INTO view VALUES ('2020-01-01', 'a', '', 3)")
+    assert register.sync().returncode == 1
+    with closing(sqlite3.connect(register.database)) as db:
+        assert db.execute("SELECT * FROM view").fetchall() == [("2020-01-01", "a", "", 5)]
 
 
 def test_a_file_that_is_no_database_is_left_alone(register: Register) -> None:
