@@ -340,7 +340,11 @@ def static_page(name: str) -> Callable[[], HTTPResponse]:
         headers["Content-Security-Policy"] = page_policy(body)
     if name.endswith(".js"):  # asked for by every 404 page; a new version is there in an hour
         headers["Cache-Control"] = "max-age=3600"
-    return lambda: revalidated(body, headers)
+
+    def page() -> HTTPResponse:
+        return revalidated(body, headers)
+
+    return page
 
 
 def page_policy(html: bytes) -> str:

@@ -163,25 +163,26 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
     """Replace the list, in the order of the API: newest date first, then id."""
     ordered = sorted(persons, key=lambda person: person.id)
     ordered.sort(key=lambda p: p.fecha[6:] + p.fecha[3:5] + p.fecha[:2], reverse=True)
+    listed, regions = [], []
+    numbers: Counter[str] = Counter()
+    for position, person in enumerate(ordered, 1):
+        region = region_of(person.lugar)
+        numbers[region] += 1
+        listed.append((position, *person))
+        regions.append((region, numbers[region], position))
     db.execute("DELETE FROM person")
     db.executemany(
         "INSERT INTO person (position, id, nombre, fecha, edad, lugar, foto, url) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        ((position, *person) for position, person in enumerate(ordered, 1)),
+        listed,
     )
-    numbers: Counter[str] = Counter()
-    members = []
-    for position, person in enumerate(ordered, 1):
-        region = region_of(person.lugar)
-        numbers[region] += 1
-        members.append((region, numbers[region], position))
     db.execute("DELETE FROM region")
-    db.executemany("INSERT INTO region (region, number, position) VALUES (?, ?, ?)", members)
+    db.executemany("INSERT INTO region (region, number, position) VALUES (?, ?, ?)", regions)
 
 
 def region_of(lugar: str) -> str:
-    """The part of `lugar` behind its last comma, without case and accents: "Orán, Salta" and
-    "SALTA" are both "salta"."""
+    """The part of `lugar` behind its last comma, without case, accents and full stops: "Orán,
+    Salta" and "SALTA" are both "salta"."""
     return plain(lugar.rpartition(",")[2])
 
 
@@ -189,16 +190,19 @@ def fold_views(db: sqlite3.Connection) -> None:
     """Add up the views of days longer past than FOLDED: one row per day and site is left, so
     that the table stays small and tells no more than a site's figures need."""
     before = {"day": (datetime.now(UTC) - FOLDED).strftime("%Y-%m-%d")}
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(
-            "INSERT INTO view (day, site, person, views)"
-            " SELECT day, site, '', sum(views) FROM view"
-            " WHERE day < :day AND person <> '' GROUP BY day, site"
-            " ON CONFLICT DO UPDATE SET views = views + excluded.views",
-            before,
-        )
-        db.execute("DELETE FROM view WHERE day < :day AND person <> ''", before)
+    try:
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(
+                "INSERT INTO view (day, site, person, views)"
+                " SELECT day, site, '', sum(views) FROM view"
+                " WHERE day < :day AND person <> '' GROUP BY day, site"
+                " ON CONFLICT DO UPDATE SET views = views + excluded.views",
+                before,
+            )
+            db.execute("DELETE FROM view WHERE day < :day AND person <> ''", before)
+    except sqlite3.OperationalError as error:  # no reason to call a good run bad
+        log.warning("old views are added up at the next run: %s", error)
 
 
 # --- Compare: pure -------------------------------------------------------------------
@@ -271,7 +275,6 @@ def synchronise(
         run = begin_run(db)
         reading = None
         try:
-            fold_views(db)
             log.info("read: %s", profile.name)
             reading = read_register(profile, contact, progress, save)
             progress("")
@@ -297,6 +300,7 @@ def synchronise(
             raise
         finally:
             erase(db)
+            fold_views(db)
 
 
 def check_register(db: sqlite3.Connection, profile: Profile) -> None:

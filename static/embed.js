@@ -1,18 +1,16 @@
-// Shows a missing child on any page: <script src="https://HOST/embed.js" defer></script>
-// It fills <div data-persona404>, or appends to the body. Optional on the script:
-// data-region="Salta" prefers that region, data-home="/" is where "Volver al sitio" leads.
+// Shows a missing child on any page: <script src="https://HOST/embed.js" async></script>
+// It fills <div data-persona404>, or appends to the body. data-region="Salta" prefers that
+// region, data-home="/" is where "Volver al sitio" leads.
 (() => {
-  // A tag manager adds scripts later: then there is no current one.
-  const script = document.currentScript ?? document.querySelector('script[src*="/embed.js"]');
-  const { region, home = "/" } = script.dataset;
+  const { src, dataset } = document.currentScript;
 
   const api = (path, query) => {
-    const url = new URL("api/" + path, script.src);
+    const url = new URL("api/" + path, src);
     url.search = new URLSearchParams(query);
     return url.href;
   };
 
-  // What comes from the API goes in as text and attributes only, never as markup.
+  // What comes from the API goes in as text and attributes, never as markup.
   const element = (name, attributes, ...children) => {
     const made = document.createElement(name);
     for (const key in attributes) made.setAttribute(key, attributes[key]);
@@ -21,14 +19,15 @@
   };
 
   const draw = async (signal) => {
-    const answer = await fetch(api("persona-random", region ? { region } : {}), { signal });
+    const query = dataset.region ? { region: dataset.region } : {};
+    const answer = await fetch(api("persona-random", query), { signal });
     const person = await answer.json();
-    if (!answer.ok) throw new Error(answer.status);
+    if (!answer.ok) throw answer.status;
     for (const field of ["id", "nombre", "fecha", "edad", "lugar", "foto", "url"]) {
-      if (typeof person[field] !== "string") throw new TypeError(field);
+      if (typeof person[field] !== "string") throw field;
     }
     for (const address of [person.foto, person.url]) {
-      if (new URL(address).protocol !== "https:") throw new TypeError(address);
+      if (new URL(address).protocol !== "https:") throw address;
     }
     return person;
   };
@@ -44,50 +43,53 @@
       element("p", {}, "Ayuda a encontrar a"),
       photo,
       element("p", { class: "name" }, nombre),
-      element("p", {}, `${edad}. ${lugar}.`),
-      element("p", {}, `Se busca desde el ${fecha}.`),
-      element("a", { href: url }, "Ver la ficha oficial"),
+      element("p", {}, `${lugar}. Fecha del caso: ${fecha}. Edad: ${edad}.`),
+      element("a", { href: url, rel: "noreferrer" }, "Ver la ficha oficial"),
     ];
   };
 
-  const status = element("div", { role: "status" }, "Cargando…");
-  const another = element("button", { type: "button", hidden: "" }, "Ver otra");
-  const back = element("a", { href: home }, "Volver al sitio");
+  const place = element("div", { role: "status" });
+  const note = element("p", { role: "status" }, "Cargando…");
+  const another = element("button", { hidden: "" }, "Ver otra");
+  const back = element("a", { href: dataset.home || "/" }, "Volver al sitio");
   let shown = {};
   let asking = false;
 
   const show = async () => {
     if (asking) return;
     asking = true;
+    const limit = new AbortController();
+    setTimeout(() => limit.abort(), 3000);
     try {
-      const limit = new AbortController();
-      const timer = setTimeout(() => limit.abort(), 3000);
-      let person = await draw(limit.signal);
-      for (let again = 0; again < 2 && person.id === shown.id; again++) {
+      let person = shown;
+      for (let tries = 0; tries < 3 && person.id === shown.id; tries++) {
         person = await draw(limit.signal);
       }
-      clearTimeout(timer);
-      if (person.id !== shown.id) {
-        status.replaceChildren(...card(person));
-        new Image().src = api("track", { e: "view", p: person.id, d: location.hostname });
-      }
-      shown = person;
+      note.textContent = "";
+      if (person.id === shown.id) throw person.id;
+      place.replaceChildren(...card(person));
       another.hidden = false;
-    } catch {
-      status.replaceChildren("Ahora mismo no podemos mostrar a nadie.");
-      if (!another.hidden) back.focus();
-      another.hidden = true;
+      shown = person;
+      new Image().src = api("track", { e: "view", p: person.id, d: location.hostname });
+    } catch (why) {
+      if (why === 404 && shown.id) { // nobody is sought any more
+        place.replaceChildren();
+        back.focus();
+        another.hidden = true;
+        shown = {};
+      }
+      note.textContent = "Ahora mismo no podemos mostrar a nadie" + (shown.id ? " más." : ".");
     }
     asking = false;
   };
 
   another.onclick = show;
 
-  // Light or dark as the page around it is (color-scheme). Nothing moves.
+  // Light or dark as the page is.
   const css = `
     :host { all: initial; color-scheme: inherit; display: block }
     section {
-      box-sizing: border-box; max-width: 22em; margin: 1em auto; padding: 1em;
+      max-width: 22em; margin: 1em auto; padding: 1em;
       font: medium/1.5 system-ui, sans-serif; text-align: center; overflow-wrap: anywhere;
       color: CanvasText; background: Canvas; border: 1px solid #767676; border-radius: .5em;
     }
@@ -103,16 +105,22 @@
     [hidden] { display: none }
     :focus-visible { outline: 3px solid; outline-offset: 2px }`;
 
-  let host = document.querySelector("[data-persona404]");
-  if (host?.shadowRoot) return;
-  if (!host) document.body.append((host = element("div", { "data-persona404": "" })));
-  const root = host.attachShadow({ mode: "open" });
-  root.append(element("section", { lang: "es", "aria-label": "Se busca" }, status, another, back));
-  if (root.adoptedStyleSheets) {
-    // A page's Content-Security-Policy may forbid style elements.
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
-    root.adoptedStyleSheets = [sheet];
-  } else root.append(element("style", {}, css)); // Safari before 16.4
-  show();
+  const start = () => {
+    let host = document.querySelector("[data-persona404]");
+    if (host?.shadowRoot) return;
+    if (!host) document.body.append((host = element("div", { "data-persona404": "" })));
+    const root = host.attachShadow({ mode: "open" });
+    const names = { lang: "es", dir: "ltr", "aria-label": "Se busca" };
+    root.append(element("section", names, place, note, another, back));
+    try { // a page's Content-Security-Policy may forbid style elements
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync(css);
+      root.adoptedStyleSheets = [sheet];
+    } catch { // Safari before 16.4
+      root.append(element("style", {}, css));
+    }
+    show();
+  };
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
+  else start();
 })();

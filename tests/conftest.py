@@ -52,6 +52,7 @@ class Web:
         self.pages: dict[str, Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
         self.asked: list[str] = []
         self.agents: set[str] = set()
+        self.referers: set[str | None] = set()
         web = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -68,6 +69,7 @@ class Web:
             def reply(self, asked: str) -> None:
                 web.asked.append(asked)
                 web.agents.add(self.headers["User-Agent"])
+                web.referers.add(self.headers["Referer"])
                 answer = web.pages.get(asked, Answer(404))
                 if callable(answer):
                     answer = answer(self)
