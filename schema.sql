@@ -7,9 +7,7 @@ BEGIN IMMEDIATE;
 
 -- The persons still sought, as the register lists them: what the API shows.
 CREATE TABLE IF NOT EXISTS person (
-    position INTEGER PRIMARY KEY,  -- ours: 1, 2, 3 ... without a gap, newest fecha first, then
-                                   -- id; given anew at each swap, so a random person and any
-                                   -- page are a look-up by key, however many there are
+    position INTEGER PRIMARY KEY,  -- ours: 1, 2, 3 ... newest fecha first, then id
     id       TEXT NOT NULL UNIQUE, -- ours: the register's name, "-", a number made of the url
     nombre   TEXT NOT NULL,
     fecha    TEXT NOT NULL,        -- DD/MM/YYYY
@@ -19,13 +17,18 @@ CREATE TABLE IF NOT EXISTS person (
     url      TEXT NOT NULL         -- https address of the official file
 ) STRICT;
 
--- The persons of each region, counted 1, 2, 3 ... in the order of the list, like `position`.
-CREATE TABLE IF NOT EXISTS region (
-    region   TEXT NOT NULL,        -- lugar behind its last comma, without case and accents
-    number   INTEGER NOT NULL,
-    position INTEGER NOT NULL,     -- of the person
-    PRIMARY KEY (region, number)
-) STRICT, WITHOUT ROWID;
+-- Changes with every change of the list. app.py holds the list in memory for as long as this is
+-- what it was (PersonList).
+CREATE TABLE IF NOT EXISTS generation (
+    value BLOB NOT NULL
+) STRICT;
+INSERT INTO generation SELECT randomblob(16) WHERE NOT EXISTS (SELECT 1 FROM generation);
+CREATE TRIGGER IF NOT EXISTS person_added AFTER INSERT ON person
+BEGIN UPDATE generation SET value = randomblob(16); END;
+CREATE TRIGGER IF NOT EXISTS person_changed AFTER UPDATE ON person
+BEGIN UPDATE generation SET value = randomblob(16); END;
+CREATE TRIGGER IF NOT EXISTS person_removed AFTER DELETE ON person
+BEGIN UPDATE generation SET value = randomblob(16); END;
 
 -- Who was listed once and no longer is. Only the opaque id stays, to be counted.
 CREATE TABLE IF NOT EXISTS found (

@@ -163,27 +163,29 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
     """Replace the list, in the order of the API: newest date first, then id."""
     ordered = sorted(persons, key=lambda person: person.id)
     ordered.sort(key=lambda p: p.fecha[6:] + p.fecha[3:5] + p.fecha[:2], reverse=True)
-    listed, regions = [], []
-    numbers: Counter[str] = Counter()
-    for position, person in enumerate(ordered, 1):
-        region = region_of(person.lugar)
-        numbers[region] += 1
-        listed.append((position, *person))
-        regions.append((region, numbers[region], position))
     db.execute("DELETE FROM person")
     db.executemany(
         "INSERT INTO person (position, id, nombre, fecha, edad, lugar, foto, url) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        listed,
+        ((position, *person) for position, person in enumerate(ordered, 1)),
     )
-    db.execute("DELETE FROM region")
-    db.executemany("INSERT INTO region (region, number, position) VALUES (?, ?, ?)", regions)
+    announce(db)
 
 
-def region_of(lugar: str) -> str:
-    """The part of `lugar` behind its last comma, without case, accents and full stops: "Orán,
-    Salta" and "SALTA" are both "salta"."""
-    return plain(lugar.rpartition(",")[2])
+def announce(db: sqlite3.Connection) -> None:
+    """Tell running services, before the commit of this transaction, which list is to be the true
+    one: until it is committed, or was not, they ask the database (app.PersonList)."""
+    (generation,) = db.execute("SELECT value FROM generation").fetchone()
+    (_, _, database) = db.execute("PRAGMA database_list").fetchone()
+    file = os.open(generation_file(database), os.O_WRONLY | os.O_CREAT, 0o666)
+    try:
+        os.pwrite(file, generation, 0)  # never truncated: services have it mapped
+    finally:
+        os.close(file)
+
+
+def generation_file(database: Path | str) -> str:
+    return f"{database}.generation"
 
 
 def fold_views(db: sqlite3.Connection) -> None:

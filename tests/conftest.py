@@ -320,6 +320,7 @@ def made_up(number: int, fecha: str = "01/02/2024") -> Person:
 
 def fill(database: Path, persons: list[Person], ended: str | None = None) -> None:
     with closing(sync.open_database(database, 5)) as db, db:
+        db.execute("BEGIN IMMEDIATE")
         sync.write_persons(db, persons)
         db.execute(
             "INSERT INTO run (started, ended, outcome) VALUES (:t, :t, 'ok')",

@@ -3,6 +3,7 @@
 import re
 import sqlite3
 import threading
+import time
 from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -246,6 +247,82 @@ def test_text_is_utf8(client: Client) -> None:
     assert "Ñandubay".encode() in client.ask("/api/persona-random").body
 
 
+# --- The list in memory --------------------------------------------------------------
+
+
+def shown(api: webtest.TestApp) -> set[str]:
+    page = api.get("/api/personas?limit=100").json
+    assert len(page["personas"]) == page["total"]
+    return {person["id"] for person in page["personas"]}
+
+
+def test_a_list_is_served_from_its_commit_on(database: Path) -> None:
+    fill(database, [made_up(1)])
+    api = webtest.TestApp(app.create_app(database, "prueba"))
+    with closing(sync.open_database(database, 5)) as db:
+        for number in range(2, 100):
+            assert shown(api) == {f"prueba-{number - 1}"}
+            db.execute("BEGIN IMMEDIATE")
+            sync.write_persons(db, [made_up(number)])
+            assert shown(api) == {f"prueba-{number - 1}"}  # announced, not committed
+            db.execute("COMMIT")
+
+
+def test_a_change_that_is_rolled_back_is_none(database: Path) -> None:
+    fill(database, [made_up(1)])
+    api = webtest.TestApp(app.create_app(database, "prueba"))
+    with closing(sync.open_database(database, 5)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        sync.write_persons(db, [made_up(2)])
+        db.execute("ROLLBACK")  # as the death of the writer would
+        assert shown(api) == {"prueba-1"}
+        fill(database, [made_up(3)])
+    assert shown(api) == {"prueba-3"}
+
+
+@pytest.mark.parametrize("lost", [None, "removed", "a folder"])
+def test_what_nobody_announced_is_seen_within_a_second(database: Path, lost: str | None) -> None:
+    fill(database, [made_up(1), made_up(2)])
+    announced = Path(sync.generation_file(database))
+    if lost == "a folder":
+        announced.unlink()
+        announced.mkdir()
+    api = webtest.TestApp(app.create_app(database, "prueba"))
+    assert len(shown(api)) == 2
+    if lost == "removed":
+        announced.unlink()
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("DELETE FROM person WHERE id = 'prueba-1'")
+    deadline = time.monotonic() + 10
+    while shown(api) != {"prueba-2"}:
+        assert time.monotonic() < deadline
+
+
+def test_readers_of_many_threads_see_one_list_or_the_other(database: Path) -> None:
+    lists = [[made_up(n) for n in range(10)], [made_up(n) for n in range(10, 30)]]
+    fill(database, lists[0])
+    application = app.create_app(database, "prueba")
+    stop = threading.Event()
+    seen: list[set[str]] = []
+
+    def read() -> None:
+        api = webtest.TestApp(application)
+        while not stop.is_set():
+            seen.append(shown(api))
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for swap in range(60):
+        fill(database, lists[swap % 2])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    both = [{person.id for person in persons} for persons in lists]
+    assert len(seen) > 10
+    assert all(ids in both for ids in seen)
+
+
 # --- Tracking ------------------------------------------------------------------------
 
 
@@ -329,6 +406,36 @@ def test_an_image_request_gets_an_image(client: Client, accept: str, kind: str) 
     assert reply.headers["content-type"] == kind
     assert reply.body.startswith(b"GIF89a") == (kind == "image/gif")
     assert kind == "application/json" or len(reply.body) == 43
+
+
+def test_reads_do_not_wait_for_views_that_wait_for_a_lock(
+    database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "BUSY_SECONDS", 60)
+    fill(database, [made_up(1)])
+    client = Client("waitress", app.create_app(database, "prueba"))
+    path = "/api/track?e=view&p=prueba-1&d=a.example"
+    assert client.ask(path).status == 200
+    statuses: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: statuses.append(client.ask(path).status)) for _ in range(12)
+    ]
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        for thread in threads:
+            thread.start()
+        assert client.ask("/api/persona-random").status == 200
+        deadline = time.monotonic() + 30
+        while len(statuses) < 11:  # all but the one that waits
+            assert time.monotonic() < deadline
+            assert client.ask("/api/stats").status == 200
+        db.execute("COMMIT")
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] + [503] * 11
+    assert client.ask(path).status == 200
+    client.close()
+    assert views(database) == [("a.example", "prueba-1", 3)]
 
 
 def test_views_of_many_threads_all_count(database: Path) -> None:
@@ -492,7 +599,9 @@ def test_a_database_put_in_place_of_the_open_one_is_seen(database: Path, tmp_pat
     for end in ("", "-wal", "-shm"):
         Path(f"{database}{end}").rename(tmp_path / f"old.db{end}")
     (tmp_path / "other.db").rename(database)
-    assert api.get("/api/persona-random").json["id"] == "prueba-2"
+    deadline = time.monotonic() + 10  # it is asked once a second
+    while api.get("/api/persona-random").json["id"] == "prueba-1":
+        assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize(("hours", "status"), [(35, 200), (37, 503), (-24, 503)])

@@ -39,10 +39,11 @@ def routes() -> dict[tuple[str, str], str]:
 def calls(name: str) -> Iterator[tuple[str, list[Any]]]:
     """Each call in a function of app.py and in those that it calls: name, constant arguments."""
     for node in ast.walk(FUNCTIONS[name]):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield node.func.id, [a.value for a in node.args if isinstance(a, ast.Constant)]
-            if node.func.id in FUNCTIONS:
-                yield from calls(node.func.id)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            yield called, [a.value for a in node.args if isinstance(a, ast.Constant)]
+            if called in FUNCTIONS:
+                yield from calls(called)
 
 
 def statuses(function: str) -> set[str]:
@@ -51,7 +52,7 @@ def statuses(function: str) -> set[str]:
         if name == "problem":
             found.add(str(arguments[0]))
         elif name == "answer":
-            found.add(str(arguments[-1]) if arguments else "200")
+            found.add(next((str(a) for a in arguments if isinstance(a, int)), "200"))
         elif name == "revalidated":
             found |= {"200", "304"}
     return found

@@ -158,12 +158,14 @@ def test_sigint_ends_it_too(register: Register, service: Start) -> None:
     assert running.process.wait(30) == 0
 
 
-def test_the_key_is_not_handed_on(register: Register, service: Start) -> None:
+def test_the_key_and_the_one_cpu_are_not_handed_on(register: Register, service: Start) -> None:
     register.publish(TWELVE)
     held = Held(register.web, "/file/al")
     running = service(API_KEY=KEY).serving()
     assert held.reached.wait(30)
     (child,) = children(running.process.pid)
+    assert os.sched_getaffinity(int(child)) == os.sched_getaffinity(0)
+    assert len(os.sched_getaffinity(running.process.pid)) == 1
     for file in ("environ", "cmdline"):
         assert KEY.encode() not in Path(f"/proc/{child}/{file}").read_bytes()
     held.go.set()
