@@ -56,9 +56,16 @@ from sync import (
     utc_now,
 )
 
-THREADS = 4
+SERVER = {  # of waitress
+    "threads": 4,
+    "ident": None,
+    "channel_timeout": 30,
+    "connection_limit": 500,
+    "asyncore_use_poll": True,
+    "max_request_body_size": 65536,
+}
 BUSY_SECONDS = 1.0  # how long a view waits for another program's lock
-TURN_SECONDS = 0.1  # how long it waits for other views
+TURN_SECONDS = 0.01  # how long it waits for other views
 STALE = timedelta(hours=36)
 HOUR = timedelta(hours=1)
 RETRIES = 3
@@ -71,7 +78,6 @@ PIXEL = bytes.fromhex(  # a transparent GIF of one pixel
 )
 
 log = logging.getLogger("persona404.app")
-Row = dict[str, Any]
 
 
 # --- The API -------------------------------------------------------------------------
@@ -123,7 +129,7 @@ def create_app(
     for path, name in PAGES.items():
         app.get(path, callback=static_page(name))
 
-    def rows(sql: str, **values: object) -> list[Row]:
+    def rows(sql: str, **values: object) -> list[sqlite3.Row]:
         """All rows of one statement: a consistent snapshot, and no cursor left open."""
         try:
             if hasattr(local, "db") and time.monotonic() > local.looked + 1:
@@ -134,7 +140,7 @@ def create_app(
             if not hasattr(local, "db"):
                 local.db = open_database(database, BUSY_SECONDS)
                 local.file, local.looked = file_number(database), time.monotonic()
-                local.db.row_factory = as_dict
+                local.db.row_factory = sqlite3.Row
                 local.db.execute("PRAGMA synchronous = NORMAL")  # see README, "What is stored"
             return local.db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
@@ -175,12 +181,12 @@ def create_app(
     def stats() -> HTTPResponse:
         """Specification 4.3."""
         counts = rows(
-            "SELECT (SELECT count(*) FROM person) AS active, (SELECT count(*) FROM found) AS found,"
-            " count(DISTINCT site) AS sites, coalesce(sum(views), 0) AS views,"
-            " (SELECT ended FROM last_good) AS lastSync"
+            "SELECT (SELECT count(*) FROM found) AS found, count(DISTINCT site) AS sites,"
+            " coalesce(sum(views), 0) AS views, (SELECT ended FROM last_good) AS lastSync"
             " FROM view"
         )
-        return revalidated(to_json(counts[0]), JSON)
+        active = len(persons.current().everybody)
+        return revalidated(to_json({"active": active, **counts[0]}), JSON)
 
     @app.get("/api/track")
     def track() -> bytes:
@@ -216,7 +222,7 @@ def create_app(
             " WHERE day >= :from_day GROUP BY site ORDER BY views DESC, site",
             from_day=(datetime.now(UTC) - timedelta(days=days - 1)).strftime("%Y-%m-%d"),
         )
-        return answer(to_json({"days": days, "sites": figures}))
+        return answer(to_json({"days": days, "sites": [dict(row) for row in figures]}))
 
     @app.post("/api/scrape/trigger")
     def trigger() -> bytes:
@@ -238,13 +244,14 @@ def create_app(
             "SELECT started, ended, outcome, listed, added, found, unreadable, reason"
             " FROM run ORDER BY id DESC LIMIT 1"
         )
-        facts = rows(
-            "SELECT :register AS register, (SELECT count(*) FROM person) AS active,"
-            " (SELECT ended FROM last_good) AS lastSync",
-            register=register,
-        )[0]
-        facts["lastRun"] = runs[0] if runs else None
-        last_sync = facts["lastSync"]
+        good = rows("SELECT ended FROM last_good")
+        last_sync = good[0]["ended"] if good else None
+        facts = {
+            "register": register,
+            "active": len(persons.current().everybody),
+            "lastSync": last_sync,
+            "lastRun": dict(runs[0]) if runs else None,
+        }
         if last_sync is None:
             raise problem(503, "There was no good synchronisation yet; see lastRun.", **facts)
         age = datetime.now(UTC) - from_iso(last_sync)
@@ -266,10 +273,6 @@ def file_number(path: Path) -> int | None:
         return None
 
 
-def as_dict(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> Row:
-    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
-
-
 # --- Views ---------------------------------------------------------------------------
 
 
@@ -277,7 +280,7 @@ class Writer:
     """One view after the other: a view that waits for SQLite's lock keeps one thread only, so
     reads never wait for it, and writers that take turns are faster than ones that collide."""
 
-    def __init__(self, rows: Callable[..., list[Row]]):
+    def __init__(self, rows: Callable[..., list[sqlite3.Row]]):
         self.rows = rows
         self.turn = threading.Lock()
         self.since = 0.0
@@ -316,7 +319,7 @@ class PersonList:
     a change by hand, another file in the database's place.
     """
 
-    def __init__(self, database: Path, rows: Callable[..., list[Row]]):
+    def __init__(self, database: Path, rows: Callable[..., list[sqlite3.Row]]):
         self.rows = rows
         self.file = generation_file(database)
         self.announced: mmap.mmap | None = None
@@ -342,10 +345,9 @@ class PersonList:
         if self.held is None or self.held.generation != found:
             self.held = as_listed(
                 self.rows(
-                    "SELECT value AS generation, id, lugar, json_object('id', id,"
-                    " 'nombre', nombre, 'fecha', fecha, 'edad', edad, 'lugar', lugar,"
-                    " 'foto', foto, 'url', url) AS body"
-                    " FROM generation LEFT JOIN person ORDER BY position"
+                    "SELECT value AS generation, id, CAST(json_object('id', id, 'nombre', nombre,"
+                    " 'fecha', fecha, 'edad', edad, 'lugar', lugar, 'foto', foto, 'url', url)"
+                    " AS BLOB), lugar FROM generation LEFT JOIN person ORDER BY position"
                 )
             )
         if self.announced is None:
@@ -354,14 +356,18 @@ class PersonList:
         return self.held
 
 
-def as_listed(rows: list[Row]) -> Listed:
+def as_listed(rows: list[sqlite3.Row]) -> Listed:
     listed = Listed(rows[0]["generation"], [], {}, set())
-    for row in rows:
-        if row["id"] is not None:  # an empty list is one row of NULL
-            body = row["body"].encode()
-            listed.everybody.append(body)
-            listed.regions.setdefault(region_of(row["lugar"]), []).append(body)
-            listed.ids.add(row["id"])
+    known: dict[str, str] = {}  # there are few regions
+    for _, id, body, lugar in rows:
+        if id is None:  # an empty list is one row of NULL
+            break
+        region = lugar.rpartition(",")[2]
+        if region not in known:
+            known[region] = region_of(region)
+        listed.everybody.append(body)
+        listed.regions.setdefault(known[region], []).append(body)
+        listed.ids.add(id)
     return listed
 
 
@@ -469,7 +475,7 @@ def parameter(name: str, default: str | None = None) -> str:
     environ = request.environ
     if "persona404.query" not in environ:
         # Bottle's own query turns bad UTF-8 into "" and shows the last of two.
-        query = parse_qs(environ.get("QUERY_STRING", ""), True, encoding="latin-1")
+        query = parse_qs(request.environ.get("QUERY_STRING", ""), True, encoding="latin-1")
         environ["persona404.query"] = query
     values = environ["persona404.query"].get(name, [])
     if len(values) > 1:
@@ -752,12 +758,7 @@ def main() -> int:
             create_app(database, profile.name, settings.api_key, synchroniser.start),
             host=settings.host,
             port=settings.port,
-            threads=THREADS,
-            ident=None,
-            channel_timeout=30,
-            connection_limit=500,
-            asyncore_use_poll=True,
-            max_request_body_size=65536,
+            **SERVER,
         )
     except (OSError, ValueError) as error:
         print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)

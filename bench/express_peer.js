@@ -1,0 +1,6 @@
+const express = require("express");
+const tables = require("./tables");
+const app = express();
+app.get("/api/persona-random", (request, response) => response.json(tables.random()));
+app.get("/api/personas", (request, response) => response.json(tables.personas(request.query)));
+app.listen(+process.env.PORT, "127.0.0.1");

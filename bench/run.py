@@ -1,0 +1,395 @@
+"""Measure the service beside its peers on this machine, and print one table for README.
+
+    python bench/run.py [--rounds 5] [--seconds 2]
+
+Everything runs on loopback: made-up persons in databases below a temporary folder, the service
+and its peers as processes, wrk (Debian) as the crowd. What is compared alternates within each
+round; the table gives medians over the rounds. Peers that are not installed are left out:
+FastAPI (`pip install -r bench/requirements.txt`), Express and Fastify (`npm ci --prefix bench`).
+"""
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+import sync  # noqa: E402
+from register import Person, person_id  # noqa: E402
+
+CONNECTIONS = 16
+TRACK = "/api/track?e=view&p={id}&d=www.sitio.example"
+MIX = """
+request = function()
+  turn = not turn
+  return wrk.format("GET", turn and "/api/persona-random" or "{track}")
+end
+"""
+
+
+class Measured(NamedTuple):
+    """What wrk saw: requests a second, latencies in milliseconds, answers other than 2xx."""
+
+    rate: float
+    p50: float
+    p99: float
+    errors: int
+
+
+def wrk(url: str, seconds: float, connections: int = CONNECTIONS, script: str = "") -> Measured:
+    with tempfile.NamedTemporaryFile("w", suffix=".lua") as lua:
+        lua.write(script)
+        lua.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
+        command += ["-s", lua.name] if script else []
+        text = subprocess.run([*command, url], capture_output=True, text=True, check=True).stdout
+    units = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60000.0}
+
+    def latency(percentile: int) -> float:
+        number, unit = re.search(rf"\s{percentile}%\s+([0-9.]+)(us|ms|s|m)\b", text).groups()
+        return float(number) * units[unit]
+
+    errors = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
+    rate = float(re.search(r"Requests/sec:\s+([0-9.]+)", text)[1])
+    return Measured(rate, latency(50), latency(99), int(errors[1]) if errors else 0)
+
+
+def person(number: int) -> Person:
+    url = f"https://registro.example/file/{number}"
+    place = f"Villa Inventada, Provincia Ficticia {number % 25}"
+    photo = f"https://registro.example/fotos/{number}.jpg"
+    name = f"Persona {number} Inventada"
+    return Person(person_id("prueba", url), name, f"{1 + number % 28:02}/02/2024", "12 años",
+                  place, photo, url)  # fmt: skip
+
+
+def fill(database: Path, count: int) -> None:
+    with closing(sync.open_database(database, 60)) as db, db:
+        db.execute("BEGIN IMMEDIATE")
+        sync.write_persons(db, map(person, range(count)))
+        now = sync.utc_now()
+        db.execute("INSERT INTO run (started, ended, outcome) VALUES (?, ?, 'ok')", [now, now])
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+@contextmanager
+def process(command: list[str], path: str = "/", **environ: str) -> Iterator[tuple[str, int]]:
+    """Run a server until it answers; its address and process id. PORT stands for its port."""
+    port = str(free_port())
+    command = [part.replace("PORT", port) for part in command]
+    started = subprocess.Popen(
+        command,
+        env={**os.environ, "PORT": port, **environ},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=BENCH,
+    )
+    try:
+        wait_for(f"http://127.0.0.1:{port}{path}")
+        yield f"http://127.0.0.1:{port}", started.pid
+    finally:
+        started.send_signal(signal.SIGTERM)
+        try:
+            started.wait(10)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            started.wait()
+
+
+def wait_for(url: str) -> bytes:
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return answer.read()
+        except urllib.error.HTTPError as error:
+            return error.read()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.002)
+
+
+def megabytes(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status)[1]) / 1024
+
+
+def service(database: Path):
+    profile = database.parent / "prueba.toml"
+    text = (ROOT / "registers" / "demo.toml").read_text().replace('"demo"', '"prueba"', 1)
+    profile.write_text(text.replace('"demo"', f'"{ROOT}/registers/demo"'))
+    command = [sys.executable, str(ROOT / "app.py")]
+    settings = {"REGISTER": str(profile), "DATABASE": str(database), "SYNC_AT": "off"}
+    return process(command, "/api/stats", **settings)
+
+
+# --- The table -----------------------------------------------------------------------
+
+
+def table(folder: Path, rounds: int, seconds: float) -> None:
+    """Each server under each load, in turns; medians, and ratios to raw waitress."""
+    small, large = folder / "300.db", folder / "100000.db"
+    fill(small, 300)
+    fill(large, 100_000)
+    track = TRACK.format(id=person(7).id)
+    mix = MIX.format(track=track)
+    loads = {  # what is asked for, and wrk's script
+        "persona-random": ("/api/persona-random", ""),
+        "personas": ("/api/personas", ""),
+        "stats": ("/api/stats", ""),
+        "track": (track, ""),
+        "mix": ("/", mix),
+    }
+    with ExitStack() as stack:
+        ours = {"300": stack.enter_context(service(small))}
+        ours["100,000"] = stack.enter_context(service(large))
+        servers = {
+            f"persona404, {count} persons": (one, list(loads)) for count, one in ours.items()
+        }
+        for name, (path, _) in list(loads.items())[:4]:
+            size = str(len(wait_for(ours["300"][0] + path)))
+            raw = [sys.executable, "raw.py", "PORT", size]
+            servers[f"raw waitress, {size} bytes"] = (stack.enter_context(process(raw)), [name])
+            if name == "persona-random":
+                servers["raw waitress, any CPU"] = (
+                    stack.enter_context(process([*raw, "--any-cpu"])), [name]
+                )  # fmt: skip
+        for name, command in peers().items():
+            peer = process(command, "/api/personas", DATABASE=str(small))
+            servers[name] = (stack.enter_context(peer), ["persona-random", "personas"])
+        seen: dict[tuple[str, str], list[Measured]] = {}
+        for _ in range(rounds):
+            for load, (path, script) in loads.items():
+                for name, ((address, _), served) in servers.items():
+                    if load in served:
+                        one = wrk(address + path, seconds, script=script)
+                        assert one.errors == 0, (name, load, one)
+                        seen.setdefault((load, name), []).append(one)
+        memory = {name: megabytes(pid) for name, ((_, pid), _) in servers.items()}
+    print("| | | requests/s | spread | of raw | p50 ms | p99 ms | MB |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for (load, name), all_of_it in seen.items():
+        raws = [key for key in seen if key[1].startswith("raw") and key[1].endswith("bytes")]
+        reference = next((seen[key] for key in raws if key[0] == load), None)
+        rate = median(all_of_it, "rate")
+        ratio = f"{rate / median(reference, 'rate'):.2f}" if reference else ""
+        rates = [one.rate for one in all_of_it]
+        spread = (max(rates) - min(rates)) / rate
+        print(
+            f"| {load} | {name} | {rate:,.0f} | {spread:.0%} | {ratio} "
+            f"| {median(all_of_it, 'p50'):.2f} | {median(all_of_it, 'p99'):.2f} "
+            f"| {memory[name]:.0f} |",
+            flush=True,
+        )
+
+
+def median(measured: list[Measured], what: str) -> float:
+    return statistics.median(getattr(one, what) for one in measured)
+
+
+def peers() -> dict[str, list[str]]:
+    """The commands of the peers that are installed."""
+    found = {}
+    if find_spec("fastapi") and find_spec("uvicorn"):
+        uvicorn = [sys.executable, "-m", "uvicorn", "--no-access-log", "--port", "PORT"]
+        found["FastAPI, uvicorn"] = [*uvicorn, "fastapi_peer:api"]
+    if shutil.which("node") and (BENCH / "node_modules" / "better-sqlite3").exists():
+        found["Express, better-sqlite3"] = ["node", "express_peer.js"]
+        found["Fastify, better-sqlite3"] = ["node", "fastify_peer.js"]
+    return found
+
+
+# --- The single figures --------------------------------------------------------------
+
+
+def busy(database: Path, count: int) -> None:
+    """A synchronisation without its network, again and again: parse 5 MB, swap the list."""
+    from bs4 import BeautifulSoup
+
+    cards = "<article><h2><a href='/x'>Persona Inventada</a></h2><p>12 años</p></article>"
+    page = cards.encode() * (5_000_000 // len(cards.encode()))
+    while True:
+        BeautifulSoup(page, "html5lib")
+        fill(database, count)
+
+
+def while_swapping(folder: Path, seconds: float, count: int) -> None:
+    database = folder / f"swapped-{count}.db"
+    fill(database, count)
+    with service(database) as (address, _):
+        url = address + "/api/persona-random"
+        quiet = wrk(url, seconds, connections=2)
+        command = [sys.executable, __file__, "--busy", str(database), str(count)]
+        with closing_process(subprocess.Popen(command)):
+            loud = wrk(url, seconds, connections=2)
+    print(f"| p99 while {count:,} are swapped and 5 MB parsed | {loud.p99:.2f} ms, "
+          f"quiet {quiet.p99:.2f} ms | at most 5 times, or 20 ms |")  # fmt: skip
+
+
+def while_locked(folder: Path, seconds: float) -> None:
+    database = folder / "locked.db"
+    fill(database, 300)
+    with (
+        service(database) as (address, _),
+        closing(sqlite3.connect(database, isolation_level=None)) as db,
+    ):
+        url = address + "/api/persona-random"
+        quiet = wrk(url, seconds, connections=2)
+        db.execute("BEGIN IMMEDIATE")
+        views = ["wrk", "-t1", "-c8", f"-d{seconds + 5}s", address + TRACK.format(id=person(7).id)]
+        with closing_process(subprocess.Popen(views, stdout=subprocess.DEVNULL)):
+            loud = wrk(url, seconds, connections=2)
+        db.execute("ROLLBACK")
+    print(f"| p99 while the database is locked and 8 connections send views | {loud.p99:.2f} ms, "
+          f"quiet {quiet.p99:.2f} ms | at most 5 times, or 20 ms |")  # fmt: skip
+
+
+@contextmanager
+def closing_process(started: subprocess.Popen[bytes]) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        started.kill()
+        started.wait()
+
+
+def crowd(folder: Path, rounds: int, seconds: float) -> None:
+    """persona-random through nginx-crowd.conf, beside Fastify by itself."""
+    from test_deploy import Nginx
+
+    if "Fastify, better-sqlite3" not in peers() or not shutil.which("nginx"):
+        return
+    databases = [folder / f"crowd-{number}.db" for number in range(2)]
+    for database in databases:
+        fill(database, 300)
+    with ExitStack() as stack:
+        ports = [int(stack.enter_context(service(one))[0].rpartition(":")[2]) for one in databases]
+        nginx = Nginx("nginx-crowd.conf", ports, folder)
+        nginx.start()
+        stack.callback(nginx.stop)
+        fastify = process(["node", "fastify_peer.js"], "/api/personas", DATABASE=str(databases[0]))
+        peer, _ = stack.enter_context(fastify)
+        addresses = [f"https://127.0.0.1:{nginx.port}", peer]
+        seen = [
+            [wrk(address + "/api/persona-random", seconds) for address in addresses]
+            for _ in range(rounds)
+        ]
+    through, alone = (median(list(column), "rate") for column in zip(*seen, strict=True))
+    print(f"| persona-random through nginx-crowd.conf, TLS | {through:,.0f} requests/s, "
+          f"{through / alone:.2f} of Fastify by itself | at least 1.5 |")  # fmt: skip
+
+
+def start(folder: Path) -> None:
+    database = folder / "start.db"
+    fill(database, 300)
+    times = []
+    for _ in range(5):
+        began = time.monotonic()
+        with service(database):
+            times.append(time.monotonic() - began)
+    print(f"| start to first answer | {statistics.median(times):.2f} s | under 1 s |")
+
+
+def million(folder: Path) -> None:
+    database = folder / "million.db"
+    fill(database, 300)
+    track = TRACK.format(id=person(7).id)
+    with service(database) as (address, pid):
+        asked, memory = 0.0, []
+        while asked < 1_000_000:
+            asked += wrk(address, 10, script=MIX.format(track=track)).rate * 10
+            memory.append(megabytes(pid))
+    half = memory[len(memory) // 2]
+    print(f"| resident memory after a million requests | {memory[-1]:.0f} MB, after half of them "
+          f"{half:.0f} MB | under 60 MB, not growing |")  # fmt: skip
+
+
+def synchronisation(folder: Path) -> None:
+    """5,000 persons whose list pages tell all, from a local server without a pause."""
+    from conftest import Web
+
+    web = Web()
+    for page in range(100):
+        cards = "".join(
+            f"<li><a href='/file/{n}'>Persona {n} Inventada</a><b>01/02/2024</b><i>12 años</i>"
+            f"<u>Villa Inventada, Ficticia</u><img src='/fotos/{n}.jpg'></li>"
+            for n in range(page * 50, page * 50 + 50)
+        )
+        more = f"<a class=next href='/lista?n={page + 1}'>más</a>" if page < 99 else ""
+        web.put(f"/lista?n={page}", f"<ul>{cards}</ul>{more}")
+    profile = folder / "lista.toml"
+    profile.write_text(
+        f'name = "prueba"\nstart = "http://{web.host}/lista?n=0"\nnext = "a.next"\ncard = "li"\n'
+        'pause = 0\nmax_age = 17\n[fields]\nurl = [{ card = "a", attr = "href" }]\n'
+        'nombre = [{ card = "a" }]\nfecha = [{ card = "b" }]\nedad = [{ card = "i" }]\n'
+        'lugar = [{ card = "u" }]\nfoto = [{ card = "img", attr = "src" }]\n'
+    )
+    command = [sys.executable, str(ROOT / "sync.py"), "--register", str(profile)]
+    command += ["--database", str(folder / "lista.db")]
+    began = time.monotonic()
+    child = subprocess.Popen(
+        command, env={**os.environ, "CONTACT": "nadie@registro.example"}, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    _, status, used = os.wait4(child.pid, 0)
+    took = time.monotonic() - began
+    child.returncode = os.waitstatus_to_exitcode(status)
+    with closing(child.stdout) as out:
+        assert b"5000 listed, 5000 added" in out.read()
+    web.close()
+    print(f"| synchronisation of 5,000 persons | {took:.1f} s, {used.ru_maxrss / 1024:.0f} MB "
+          "| under 20 s, under 300 MB |")  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=2, help="of each measurement")
+    parser.add_argument("--busy", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.busy:
+        busy(Path(options.busy[0]), int(options.busy[1]))
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    print(f"{os.cpu_count()} CPUs, {cpu[1] if cpu else platform.machine()}, Linux "
+          f"{platform.release()}, Python {platform.python_version()}, {CONNECTIONS} connections, "
+          f"{options.rounds} rounds of {options.seconds} s, medians\n")  # fmt: skip
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        table(folder, options.rounds, options.seconds)
+        print("\n| | measured | target |\n| --- | --- | --- |")
+        while_swapping(folder, 10, 100_000)
+        while_swapping(folder, 10, 5_000)
+        while_locked(folder, 10)
+        crowd(folder, options.rounds, options.seconds)
+        start(folder)
+        million(folder)
+        synchronisation(folder)
+
+
+if __name__ == "__main__":
+    main()
