@@ -298,6 +298,19 @@ def test_what_nobody_announced_is_seen_within_a_second(database: Path, lost: str
         assert time.monotonic() < deadline
 
 
+def test_a_draw_does_not_wait_for_the_list_to_be_read(database: Path) -> None:
+    fill(database, [made_up(1)])
+    with closing(sync.open_database(database, 5)) as db:
+        db.row_factory = sqlite3.Row
+        persons = app.PersonList(database, lambda sql: db.execute(sql).fetchall())
+        assert b"prueba-1" in persons.current().everybody[0]
+        fill(database, [made_up(n) for n in range(2, 6)])
+        db.execute("DELETE FROM person WHERE position = 2")  # by hand: positions have a gap
+        with persons.loading:
+            drawn = Counter(app.json.loads(persons.draw() or b"{}")["id"] for _ in range(200))
+    assert drawn.keys() == {"prueba-2", "prueba-4", "prueba-5"}
+
+
 def test_readers_of_many_threads_see_one_list_or_the_other(database: Path) -> None:
     lists = [[made_up(n) for n in range(10)], [made_up(n) for n in range(10, 30)]]
     fill(database, lists[0])
