@@ -1,7 +1,7 @@
 """Serve the missing persons of one register to 404 pages, and keep them up to date.
 
-    site's browser -> waitress -> api() -> SQLite        (one connection a thread, reads
-                                                          and one upsert for a view)
+    site's browser -> waitress -> API -> PersonList      (the list, in memory)
+                                      -> SQLite           (views, figures; one connection a thread)
     clock thread, trigger -> Synchroniser -> sync.py     (a child process) -> SQLite
 
     python app.py
@@ -14,6 +14,7 @@ import hmac
 import ipaddress
 import json
 import logging
+import math
 import mmap
 import os
 import random
@@ -56,7 +57,7 @@ from sync import (
     utc_now,
 )
 
-SERVER = {  # of waitress
+WAITRESS = {
     "threads": 4,
     "ident": None,
     "channel_timeout": 30,
@@ -277,16 +278,17 @@ def file_number(path: Path) -> int | None:
 
 
 class Writer:
-    """One view after the other: a view that waits for SQLite's lock keeps one thread only, so
-    reads never wait for it, and writers that take turns are faster than ones that collide."""
+    """One view after the other: a view that waits for SQLite keeps one thread only, so reads do
+    not wait for it, and writers that take turns are faster than ones that collide."""
 
     def __init__(self, rows: Callable[..., list[sqlite3.Row]]):
         self.rows = rows
         self.turn = threading.Lock()
-        self.since = 0.0
+        self.since = math.inf  # when the view began whose turn it is
 
     def write(self, sql: str, **values: object) -> None:
-        """Run one statement; 503 at once while another program keeps the database locked."""
+        """Run one statement; 503 while another view has waited longer than a turn, for another
+        program's lock or the disk."""
         stuck = self.turn.locked() and time.monotonic() > self.since + TURN_SECONDS
         if stuck or not self.turn.acquire(timeout=TURN_SECONDS):
             raise problem(503, "The database cannot be read or written just now.")
@@ -294,6 +296,7 @@ class Writer:
             self.since = time.monotonic()
             self.rows(sql, **values)
         finally:
+            self.since = math.inf
             self.turn.release()
 
 
@@ -321,7 +324,7 @@ class PersonList:
 
     def __init__(self, database: Path, rows: Callable[..., list[sqlite3.Row]]):
         self.rows = rows
-        self.file = generation_file(database)
+        self.database = database
         self.announced: mmap.mmap | None = None
         self.held: Listed | None = None
         self.asked = 0.0
@@ -337,7 +340,7 @@ class PersonList:
             return held
         if self.rows("SELECT value FROM generation")[0]["value"] != held.generation:
             return None
-        self.announced = announced or map_file(self.file)
+        self.announced = map_generation(self.database)
         self.asked = asked
         return held
 
@@ -401,12 +404,12 @@ def region_of(lugar: str) -> str:
     return plain(lugar.rpartition(",")[2])
 
 
-def map_file(path: str) -> mmap.mmap | None:
-    """The first 16 bytes of a file, as every process that writes them sees them. None where
-    there can be no such file."""
+def map_generation(database: Path) -> mmap.mmap | None:
+    """The generation that was announced last, 16 bytes, as every process that writes them sees
+    them. None where there can be no such file."""
     try:
-        with Path(path).open("a+b") as file:
-            if file.tell() < 16:
+        with generation_file(database) as file:
+            if file.seek(0, os.SEEK_END) < 16:
                 file.truncate(16)
             return mmap.mmap(file.fileno(), 16, access=mmap.ACCESS_READ)
     except OSError:
@@ -643,7 +646,7 @@ class Synchroniser:
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr.fileno(),
             )
-            with suppress(ProcessLookupError):  # it ended at once
+            with suppress(OSError):  # it ended at once
                 os.sched_setaffinity(self.child.pid, self.cpus)
             arguments = (self.child, last_run)
             threading.Thread(target=self.watch, args=arguments, daemon=True).start()
@@ -754,7 +757,8 @@ def use_one_cpu(number: int) -> None:
     on another CPU takes longer than most requests (README, "Speed"). Instances with
     consecutive ports share the CPUs out."""
     cpus = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cpus[number % len(cpus)]})
+    with suppress(OSError):  # it is slower without, no more
+        os.sched_setaffinity(0, {cpus[number % len(cpus)]})
 
 
 def main() -> int:
@@ -782,7 +786,7 @@ def main() -> int:
             create_app(database, profile.name, settings.api_key, synchroniser.start),
             host=settings.host,
             port=settings.port,
-            **SERVER,
+            **WAITRESS,
         )
     except (OSError, ValueError) as error:
         print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
 -- The database of one register. sync.py writes everything but the views; app.py reads
 -- everything, writes the views, and the end of a run that could not record it. Either of them
--- applies this file to a new database, or to one of an older version, which it can only give new
--- tables: applied again it changes nothing. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
+-- applies this file to a new database, or to one of an older version, whose tables it leaves as
+-- they are: applied again it changes nothing. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 BEGIN IMMEDIATE;
 

@@ -27,7 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from msgspec.structs import replace
 
@@ -115,8 +115,10 @@ def open_database(path: Path, busy_seconds: float) -> sqlite3.Connection:
                 f"its schema version {version} is newer than this program's {SCHEMA_VERSION}"
             )
         db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        # WAL stays with the file; a backup's copy comes without.
+        if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            db.execute("PRAGMA journal_mode = WAL")
         if version < SCHEMA_VERSION:
-            db.execute("PRAGMA journal_mode = WAL")  # stays with the file
             db.executescript((HERE / "schema.sql").read_text("utf-8"))
     except BaseException:
         db.close()
@@ -177,15 +179,24 @@ def announce(db: sqlite3.Connection) -> None:
     one: until it is committed, or was not, they ask the database (app.PersonList)."""
     (generation,) = db.execute("SELECT value FROM generation").fetchone()
     (_, _, database) = db.execute("PRAGMA database_list").fetchone()
-    file = os.open(generation_file(database), os.O_WRONLY | os.O_CREAT, 0o666)
     try:
-        os.pwrite(file, generation, 0)  # never truncated: services have it mapped
-    finally:
-        os.close(file)
+        with closing(generation_file(Path(database))) as file:
+            os.pwrite(file.fileno(), generation, 0)  # never truncated: services have it mapped
+    except OSError as error:  # they ask once a second anyway
+        log.warning("running services are not told of the new list: %s", error)
 
 
-def generation_file(database: Path | str) -> str:
-    return f"{database}.generation"
+def generation_file(database: Path) -> BinaryIO:
+    """The file that is told of changes, made if need be, with the owner of the database."""
+    path = Path(f"{database.resolve()}.generation")
+    made = not path.exists()
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if made:
+        owner = database.stat()
+        os.fchmod(file, owner.st_mode)
+        if os.geteuid() == 0:
+            os.fchown(file, owner.st_uid, owner.st_gid)
+    return os.fdopen(file, "r+b")
 
 
 def fold_views(db: sqlite3.Connection) -> None:

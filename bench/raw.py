@@ -21,4 +21,4 @@ def constant(environ, start_response):
 if "--any-cpu" not in sys.argv:
     app.use_one_cpu(port)
 app.log_to_stderr(app.logging.ERROR)
-app.waitress.create_server(constant, host="127.0.0.1", port=port, **app.SERVER).run()
+app.waitress.create_server(constant, host="127.0.0.1", port=port, **app.WAITRESS).run()

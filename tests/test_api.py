@@ -283,7 +283,7 @@ def test_a_change_that_is_rolled_back_is_none(database: Path) -> None:
 @pytest.mark.parametrize("lost", [None, "removed", "a folder"])
 def test_what_nobody_announced_is_seen_within_a_second(database: Path, lost: str | None) -> None:
     fill(database, [made_up(1), made_up(2)])
-    announced = Path(sync.generation_file(database))
+    announced = Path(f"{database}.generation")
     if lost == "a folder":
         announced.unlink()
         announced.mkdir()

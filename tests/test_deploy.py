@@ -32,7 +32,8 @@ class Nginx:
         text = text.replace("listen 443 ssl", f"listen 127.0.0.1:{self.port} ssl")
         text = text.replace("/etc/letsencrypt/live/HOST/fullchain.pem", str(TLS / "cert.pem"))
         text = text.replace("/etc/letsencrypt/live/HOST/privkey.pem", str(TLS / "key.pem"))
-        text = text.replace("/var/cache/nginx/persona404", str(folder / "cache"))
+        text = text.replace("/run/persona404-draws", str(folder / "draws"))
+        text = text.replace("/var/log/nginx/error.log", str(folder / "error.log"))
         text = text.replace("HOST", "servicio.example")
         for number, port in enumerate(ports):
             text = text.replace(f"127.0.0.1:{8080 + number}", f"127.0.0.1:{port}")
@@ -180,9 +181,12 @@ def test_limits_spare_404_pages_and_tell_a_crowd(instances: Callable[..., Instan
 def test_a_service_that_is_down_is_a_problem(instances: Callable[..., Instances]) -> None:
     one = instances("nginx.conf", 1)
     one.services[0].stop()
-    down = one.nginx.ask("/api/persona-random")
+    down = one.nginx.ask("/api/persona-random", Referer="https://sitio.example/")
     assert (down.status, down.headers["content-type"]) == (503, "application/problem+json")
     assert down.headers["access-control-allow-origin"] == "*"
+    log = (one.folder / "error.log").read_text()
+    assert "sitio.example" not in log
+    assert "127.0.0.1" not in log
 
 
 @pytest.mark.slow
@@ -208,6 +212,19 @@ def test_draws_of_a_crowd_vary(instances: Callable[..., Instances]) -> None:
     assert drawn[0].headers["cache-control"] == "no-store"
     region = nginx.ask("/api/persona-random?region=x").json
     assert region["id"].startswith("prueba-")
+
+
+@pytest.mark.parametrize(
+    ("method", "query"), [("POST", ""), ("GET", "?n=1"), ("OPTIONS", ""), ("HEAD", "?n=1")]
+)
+def test_what_is_not_kept_is_limited(
+    instances: Callable[..., Instances], method: str, query: str
+) -> None:
+    nginx = instances("nginx-crowd.conf", 1).nginx
+    statuses = [nginx.ask("/api/persona-random" + query, method).status for _ in range(200)]
+    assert 429 in statuses
+    assert statuses.index(429) > 90
+    assert nginx.ask("/api/persona-random").status == 200
 
 
 def test_who_was_removed_leaves_a_crowd_within_two_seconds(

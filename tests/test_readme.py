@@ -64,6 +64,17 @@ def test_every_setting_is_described() -> None:
     assert described == set(re.findall(r'(?<!request\.)environ\.get\("([A-Z_]+)"', CODE))
 
 
+def test_every_file_that_is_named_is_there() -> None:
+    named = re.findall(r"\b(?:bench|deploy|static|registers|tests)/[\w./-]*\w", README)
+    assert len(named) > 10
+    assert [name for name in named if not list(ROOT.glob(f"{name}*"))] == []
+
+
+def test_every_unit_is_named() -> None:
+    units = {path.name for path in (ROOT / "deploy").glob("*.timer")}
+    assert {unit for unit in units if unit not in README} == set()
+
+
 def test_every_option_is_described() -> None:
     described = set(re.findall(r"`(--[a-z-]+)[ `]", README.split("## Synchronisation")[1]))
     assert described == set(re.findall(r'add_argument\("(--[a-z-]+)"', CODE))

@@ -540,6 +540,43 @@ def test_a_list_of_schema_version_1_is_taken_over(register: Register) -> None:
     assert api.get("/api/personas").json["total"] == 11
 
 
+def test_a_backup_that_is_put_back_is_read_while_it_is_written(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    backup = register.database.with_suffix(".backup")
+    with closing(sqlite3.connect(register.database)) as db:
+        db.execute("VACUUM INTO ?", [str(backup)])
+    backup.rename(register.database)
+    assert len(register.names()) == 12
+    with closing(sqlite3.connect(register.database)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_list_that_cannot_be_announced_is_stored(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    generation = Path(f"{register.database}.generation")
+    generation.unlink()
+    generation.mkdir()
+    register.publish(TWELVE[1:])
+    done = register.sync()
+    assert done.returncode == 0
+    assert "running services are not told of the new list" in done.stderr
+    assert len(register.names()) == 11
+
+
+def test_the_generation_belongs_to_the_owner_of_the_database(register: Register) -> None:
+    register.publish(TWELVE)
+    sync.open_database(register.database, 5).close()
+    register.database.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(register.database, 65534, 65534)
+    register.sync()
+    made, database = Path(f"{register.database}.generation").stat(), register.database.stat()
+    assert (made.st_mode, made.st_uid) == (database.st_mode, database.st_uid)
+    assert made.st_size == 16
+
+
 # --- Old views -----------------------------------------------------------------------
 
 
