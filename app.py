@@ -66,7 +66,7 @@ WAITRESS = {
     "max_request_body_size": 65536,
 }
 BUSY_SECONDS = 1.0  # how long a view waits for another program's lock
-TURN_SECONDS = 0.01  # how long it waits for other views
+TURN_SECONDS = 0.02  # how long it waits for other views
 STALE = timedelta(hours=36)
 HOUR = timedelta(hours=1)
 RETRIES = 3
