@@ -376,7 +376,7 @@ def main() -> None:
         busy(Path(options.busy[0]), int(options.busy[1]))
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     print(f"{os.cpu_count()} CPUs, {cpu[1] if cpu else platform.machine()}, Linux "
-          f"{platform.release()}, Python {platform.python_version()}, {CONNECTIONS} connections, "
+          f"{'.'.join(platform.release().split('.')[:2])}, Python {platform.python_version()}, {CONNECTIONS} connections, "
           f"{options.rounds} rounds of {options.seconds} s, medians\n")  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
