@@ -375,8 +375,9 @@ def main() -> None:
     if options.busy:
         busy(Path(options.busy[0]), int(options.busy[1]))
     cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    print(f"{os.cpu_count()} CPUs, {cpu[1] if cpu else platform.machine()}, Linux "
-          f"{'.'.join(platform.release().split('.')[:2])}, Python {platform.python_version()}, {CONNECTIONS} connections, "
+    linux = ".".join(platform.release().split(".")[:2])
+    print(f"{os.cpu_count()} CPUs, {cpu[1] if cpu else platform.machine()}, Linux {linux}, "
+          f"Python {platform.python_version()}, {CONNECTIONS} connections, "
           f"{options.rounds} rounds of {options.seconds} s, medians\n")  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
