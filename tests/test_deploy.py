@@ -227,6 +227,7 @@ def test_what_is_not_kept_is_limited(
     assert nginx.ask("/api/persona-random").status == 200
 
 
+@pytest.mark.slow
 def test_who_was_removed_leaves_a_crowd_within_two_seconds(
     instances: Callable[..., Instances],
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_page_of_a_crowd_is_revalidated(instances: Callable[..., Instances]) -
     assert page.json["total"] == 30
 
 
+@pytest.mark.slow
 def test_an_instance_killed_under_load_costs_what_was_in_flight(
     instances: Callable[..., Instances],
 ) -> None:

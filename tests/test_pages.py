@@ -425,6 +425,7 @@ def test_a_broken_answer_leaves_a_plain_page(
     assert not any("/api/track" in path for path in web.asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAGES)
 def test_no_answer_in_3_seconds_leaves_a_plain_page(
     visit: Callable[..., Any], web: Web, kind: str
@@ -677,6 +678,7 @@ def test_what_every_404_page_loads_is_light(name: str) -> None:
     assert (STATIC / name).stat().st_size <= 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["404", "home"])
 def test_the_html_is_valid(
     served: Callable[..., Served], visit: Callable[..., Any], tmp_path: Path, kind: str
