@@ -84,8 +84,10 @@ log = logging.getLogger("persona404.app")
 # --- The API -------------------------------------------------------------------------
 
 
-COMMON_HEADERS = [  # any site may read the answer, no browser guesses its type, and no search
-    ("Access-Control-Allow-Origin", "*"),  # engine keeps it: a found child would stay there
+# Any site may read an answer, no browser guesses its type, and no search engine keeps it: a found
+# child would stay there.
+COMMON_HEADERS = [
+    ("Access-Control-Allow-Origin", "*"),
     ("X-Content-Type-Options", "nosniff"),
     ("X-Robots-Tag", "noindex"),
 ]
