@@ -15,7 +15,6 @@ import ipaddress
 import json
 import logging
 import math
-import mmap
 import os
 import random
 import re
@@ -41,15 +40,14 @@ import schedule
 import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
+from generation import PersonList, region_of
 from profiles import SettingError
-from register import plain
 from sync import (
     BUSY,
     HERE,
     Settings,
     call_killed,
     check_register,
-    generation_file,
     log_to_stderr,
     open_database,
     read_settings,
@@ -135,6 +133,7 @@ def create_app(
     def rows(sql: str, **values: object) -> list[sqlite3.Row]:
         """All rows of one statement: a consistent snapshot, and no cursor left open."""
         try:
+            # Once a second, for each look is a tenth of a view's cost.
             if hasattr(local, "db") and time.monotonic() > local.looked + 1:
                 local.looked = time.monotonic()
                 if local.file != file_number(database):  # a backup was put in its place
@@ -151,7 +150,7 @@ def create_app(
             if hasattr(local, "db"):
                 local.db.close()  # a new connection may find the fault mended
                 del local.db
-            raise problem(503, "The database cannot be read or written just now.") from None
+            raise no_database() from None
 
     persons = PersonList(database, rows)
     writer = Writer(rows)
@@ -293,129 +292,13 @@ class Writer:
         program's lock or the disk."""
         stuck = self.turn.locked() and time.monotonic() > self.since + TURN_SECONDS
         if stuck or not self.turn.acquire(timeout=TURN_SECONDS):
-            raise problem(503, "The database cannot be read or written just now.")
+            raise no_database()
         try:
             self.since = time.monotonic()
             self.rows(sql, **values)
         finally:
             self.since = math.inf
             self.turn.release()
-
-
-# --- The list, in memory --------------------------------------------------------------
-
-
-class Listed(NamedTuple):
-    """One generation of the list, each person ready to be sent, newest first."""
-
-    generation: bytes
-    everybody: list[bytes]
-    regions: dict[str, list[bytes]]
-    ids: set[str]
-
-
-class PersonList:
-    """The list as the database has it, held in memory: with several threads one SELECT costs a
-    request more than all the rest of it, because each lets the GIL go.
-
-    Exact all the same. Whoever changes the list writes its new generation into a file before the
-    commit (sync.announce). The file is mapped here, so a request that begins after the commit
-    sees it, and asks the database. Once a second it is asked anyway, for what nobody announced:
-    a change by hand, another file in the database's place.
-    """
-
-    def __init__(self, database: Path, rows: Callable[..., list[sqlite3.Row]]):
-        self.rows = rows
-        self.database = database
-        self.announced: mmap.mmap | None = None
-        self.held: Listed | None = None
-        self.asked = 0.0
-        self.loading = threading.Lock()
-
-    def known(self) -> Listed | None:
-        """The list as it is now, or None where it has changed and was not read again yet."""
-        held, announced = self.held, self.announced
-        asked = time.monotonic()
-        if held is None:
-            return None
-        if announced and announced[:16] == held.generation and asked < self.asked + 1:
-            return held
-        if self.rows("SELECT value FROM generation")[0]["value"] != held.generation:
-            return None
-        self.announced = map_generation(self.database)
-        self.asked = asked
-        return held
-
-    def current(self) -> Listed:
-        """The list as it is now, read again where it has changed: 0.25 s for 100,000 persons."""
-        while (listed := self.known()) is None:
-            with self.loading:
-                if self.known() is None:
-                    self.held = as_listed(
-                        self.rows(
-                            f"SELECT value, id, {BODY}, lugar"  # noqa: S608
-                            " FROM generation LEFT JOIN person ORDER BY position"
-                        )
-                    )
-        return listed
-
-    def draw(self) -> bytes | None:
-        """Anyone, None where there is nobody. Nobody waits for the list while it is read again:
-        the database draws."""
-        listed = self.known()
-        if listed is not None:
-            return random.choice(listed.everybody) if listed.everybody else None  # noqa: S311
-        found = self.rows(
-            f"SELECT {BODY} AS body FROM person WHERE position >="  # noqa: S608
-            " (SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
-            " ORDER BY position LIMIT 1"
-        )
-        if not self.loading.locked():
-            threading.Thread(target=self.read_again, daemon=True).start()
-        return found[0]["body"] if found else None
-
-    def read_again(self) -> None:
-        with suppress(HTTPResponse):  # the next request meets the same fault, and says so
-            self.current()
-
-
-BODY = (
-    "CAST(json_object('id', id, 'nombre', nombre, 'fecha', fecha, 'edad', edad, 'lugar', lugar,"
-    " 'foto', foto, 'url', url) AS BLOB)"
-)
-
-
-def as_listed(rows: list[sqlite3.Row]) -> Listed:
-    listed = Listed(rows[0]["value"], [], {}, set())
-    known: dict[str, str] = {}  # there are few regions
-    for _, id, body, lugar in rows:
-        if id is None:  # an empty list is one row of NULL
-            break
-        region = lugar.rpartition(",")[2]
-        if region not in known:
-            known[region] = region_of(region)
-        listed.everybody.append(body)
-        listed.regions.setdefault(known[region], []).append(body)
-        listed.ids.add(id)
-    return listed
-
-
-def region_of(lugar: str) -> str:
-    """The part of `lugar` behind its last comma, without case, accents and full stops: "Orán,
-    Salta" and "SALTA" are both "salta"."""
-    return plain(lugar.rpartition(",")[2])
-
-
-def map_generation(database: Path) -> mmap.mmap | None:
-    """The generation that was announced last, 16 bytes, as every process that writes them sees
-    them. None where there can be no such file."""
-    try:
-        with generation_file(database) as file:
-            if file.seek(0, os.SEEK_END) < 16:
-                file.truncate(16)
-            return mmap.mmap(file.fileno(), 16, access=mmap.ACCESS_READ)
-    except OSError:
-        return None
 
 
 # --- Answers -------------------------------------------------------------------------
@@ -496,17 +379,21 @@ def problem(status: int, detail: str, **more: object) -> HTTPResponse:
     return HTTPResponse(to_json(body), status, headers)
 
 
+def no_database() -> HTTPResponse:
+    return problem(503, "The database cannot be read or written just now.")
+
+
 # --- Requests ------------------------------------------------------------------------
 
 
 def parameter(name: str, default: str | None = None) -> str:
     """The query parameter `name`. Missing without a default, given twice or no UTF-8: 400."""
-    environ = request.environ
-    if "persona404.query" not in environ:
+    query = request.environ.get("persona404.query")
+    if query is None:  # once a request: it is a tenth of a view's cost
         # Bottle's own query turns bad UTF-8 into "" and shows the last of two.
-        query = parse_qs(request.environ.get("QUERY_STRING", ""), True, encoding="latin-1")
-        environ["persona404.query"] = query
-    values = environ["persona404.query"].get(name, [])
+        query = parse_qs(request.query_string, True, encoding="latin-1")
+        request.environ["persona404.query"] = query
+    values = query.get(name, [])
     if len(values) > 1:
         raise problem(400, f"{name}: is given twice.")
     if not values:

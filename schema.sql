@@ -18,7 +18,7 @@ CREATE TABLE IF NOT EXISTS person (
 ) STRICT;
 
 -- Changes with every change of the list. app.py holds the list in memory for as long as this is
--- what it was (PersonList).
+-- what it was (generation.py).
 CREATE TABLE IF NOT EXISTS generation (
     value BLOB NOT NULL
 ) STRICT;

@@ -27,11 +27,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from fetch import Refused
+from generation import announce
 from profiles import Profile, SettingError, load_profile
 from register import LeftOut, Person, Progress, Reading, plain, read_register
 
@@ -172,31 +173,6 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
         ((position, *person) for position, person in enumerate(ordered, 1)),
     )
     announce(db)
-
-
-def announce(db: sqlite3.Connection) -> None:
-    """Tell running services, before the commit of this transaction, which list is to be the true
-    one: until it is committed, or was not, they ask the database (app.PersonList)."""
-    (generation,) = db.execute("SELECT value FROM generation").fetchone()
-    (_, _, database) = db.execute("PRAGMA database_list").fetchone()
-    try:
-        with closing(generation_file(Path(database))) as file:
-            os.pwrite(file.fileno(), generation, 0)  # never truncated: services have it mapped
-    except OSError as error:  # they ask once a second anyway
-        log.warning("running services are not told of the new list: %s", error)
-
-
-def generation_file(database: Path) -> BinaryIO:
-    """The file that is told of changes, made if need be, with the owner of the database."""
-    path = Path(f"{database.resolve()}.generation")
-    made = not path.exists()
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    if made:
-        owner = database.stat()
-        os.fchmod(file, owner.st_mode)
-        if os.geteuid() == 0:
-            os.fchown(file, owner.st_uid, owner.st_gid)
-    return os.fdopen(file, "r+b")
 
 
 def fold_views(db: sqlite3.Connection) -> None:

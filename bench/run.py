@@ -14,7 +14,6 @@ import platform
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import statistics
 import subprocess
@@ -33,7 +32,8 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-import sync  # noqa: E402
+import conftest  # noqa: E402
+
 from register import Person, person_id  # noqa: E402
 
 CONNECTIONS = 16
@@ -83,23 +83,13 @@ def person(number: int) -> Person:
 
 
 def fill(database: Path, count: int) -> None:
-    with closing(sync.open_database(database, 60)) as db, db:
-        db.execute("BEGIN IMMEDIATE")
-        sync.write_persons(db, map(person, range(count)))
-        now = sync.utc_now()
-        db.execute("INSERT INTO run (started, ended, outcome) VALUES (?, ?, 'ok')", [now, now])
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    conftest.fill(database, [person(number) for number in range(count)])
 
 
 @contextmanager
 def process(command: list[str], path: str = "/", **environ: str) -> Iterator[tuple[str, int]]:
     """Run a server until it answers; its address and process id. PORT stands for its port."""
-    port = str(free_port())
+    port = str(conftest.free_port())
     command = [part.replace("PORT", port) for part in command]
     started = subprocess.Popen(
         command,
@@ -140,9 +130,7 @@ def megabytes(pid: int) -> float:
 
 
 def service(database: Path):
-    profile = database.parent / "prueba.toml"
-    text = (ROOT / "registers" / "demo.toml").read_text().replace('"demo"', '"prueba"', 1)
-    profile.write_text(text.replace('"demo"', f'"{ROOT}/registers/demo"'))
+    profile = conftest.prueba_profile(database.parent)
     command = [sys.executable, str(ROOT / "app.py")]
     settings = {"REGISTER": str(profile), "DATABASE": str(database), "SYNC_AT": "off"}
     return process(command, "/api/stats", **settings)
@@ -331,9 +319,7 @@ def million(folder: Path) -> None:
 
 def synchronisation(folder: Path) -> None:
     """5,000 persons whose list pages tell all, from a local server without a pause."""
-    from conftest import Web
-
-    web = Web()
+    web = conftest.Web()
     for page in range(100):
         cards = "".join(
             f"<li><a href='/file/{n}'>Persona {n} Inventada</a><b>01/02/2024</b><i>12 años</i>"

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import queue
+import socket
 import sqlite3
 import ssl
 import subprocess
@@ -328,6 +329,21 @@ def fill(database: Path, persons: list[Person], ended: str | None = None) -> Non
         )
 
 
+def prueba_profile(folder: Path) -> Path:
+    """The profile of a register `prueba`, over the pages of the made-up one."""
+    text = (ROOT / "registers" / "demo.toml").read_text().replace('"demo"', '"prueba"', 1)
+    profile = folder / "prueba.toml"
+    profile.write_text(text.replace('"demo"', f'"{ROOT}/registers/demo"'))
+    return profile
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        port: int = one.getsockname()[1]
+        return port
+
+
 class Reply(NamedTuple):
     status: int
     headers: dict[str, str]  # names in lower case
@@ -339,9 +355,17 @@ class Reply(NamedTuple):
 
 
 def ask(port: int, path: str, method: str, headers: dict[str, str]) -> Reply:
-    headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
-        connection.request(method, path, headers=headers)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    return ask_over(connection, path, method, headers)
+
+
+def ask_over(
+    connection: http.client.HTTPConnection, path: str, method: str, headers: dict[str, str]
+) -> Reply:
+    """One request, its header names with _ for -; the connection is closed behind it."""
+    with closing(connection):
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, headers=sent)
         answer = connection.getresponse()
         fields = {name.lower(): value for name, value in answer.getheaders()}
         return Reply(answer.status, fields, answer.read())

@@ -14,6 +14,7 @@ import webtest
 from conftest import KEY, Client, fill, made_up
 
 import app
+import generation
 import sync
 
 FIELDS = ["id", "nombre", "fecha", "edad", "lugar", "foto", "url"]
@@ -302,7 +303,7 @@ def test_a_draw_does_not_wait_for_the_list_to_be_read(database: Path) -> None:
     fill(database, [made_up(1)])
     with closing(sync.open_database(database, 5)) as db:
         db.row_factory = sqlite3.Row
-        persons = app.PersonList(database, lambda sql: db.execute(sql).fetchall())
+        persons = generation.PersonList(database, lambda sql: db.execute(sql).fetchall())
         assert b"prueba-1" in persons.current().everybody[0]
         fill(database, [made_up(n) for n in range(2, 6)])
         db.execute("DELETE FROM person WHERE position = 2")  # by hand: positions have a gap

@@ -15,7 +15,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import KEY, ROOT, TLS, Reply, Service, fill, made_up, missing
+from conftest import (
+    KEY,
+    ROOT,
+    TLS,
+    Reply,
+    Service,
+    ask_over,
+    fill,
+    free_port,
+    made_up,
+    missing,
+    prueba_profile,
+)
 
 DEPLOY = ROOT / "deploy"
 PERSONS = [made_up(n) for n in range(1, 31)]
@@ -66,13 +78,7 @@ class Nginx:
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=30, context=context)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Reply:
-        with closing(self.connect()) as connection:
-            connection.request(
-                method, path, headers={k.replace("_", "-"): v for k, v in headers.items()}
-            )
-            answer = connection.getresponse()
-            fields = {name.lower(): value for name, value in answer.getheaders()}
-            return Reply(answer.status, fields, answer.read())
+        return ask_over(self.connect(), path, method, headers)
 
 
 def is_open(port: int) -> bool:
@@ -80,21 +86,12 @@ def is_open(port: int) -> bool:
         return one.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
-
-
 class Instances:
     """nginx before services of one list, each with its own database."""
 
     def __init__(self, folder: Path, name: str, count: int):
         self.databases = [folder / f"{number}.db" for number in range(count)]
-        profile = folder / "prueba.toml"
-        text = (ROOT / "registers" / "demo.toml").read_text().replace('"demo"', '"prueba"', 1)
-        profile.write_text(text.replace('"demo"', f'"{ROOT}/registers/demo"'))
+        profile = prueba_profile(folder)
         self.services: list[Service] = []
         self.nginx: Nginx | None = None
         for database in self.databases:

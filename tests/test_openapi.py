@@ -25,7 +25,8 @@ OPERATIONS = {
 }
 FUNCTIONS = {
     node.name: node
-    for node in ast.walk(ast.parse((ROOT / "app.py").read_text()))
+    for file in ("app.py", "generation.py")
+    for node in ast.walk(ast.parse((ROOT / file).read_text()))
     if isinstance(node, ast.FunctionDef)
 }
 
