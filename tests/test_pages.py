@@ -170,7 +170,7 @@ def test_the_face_shows_and_the_view_counts_for_the_site(
     page = visit("about:blank")
     view_of(page, lambda: page.goto(url))
     photo = page.get_by_role("img", name="Foto de Persona 7 Inventada")
-    page.wait_for_function("photo => photo.complete", arg=photo.element_handle())
+    photo.evaluate("photo => photo.decode()")  # until it is loaded
     assert photo.evaluate("photo => photo.naturalWidth") > 0
     shown = page.get_by_role("status").first.inner_text()
     for text in ("Persona 7 Inventada", "12 años", "Ñandubay Ficticio", "01/02/2024"):
@@ -333,7 +333,7 @@ def test_the_register_does_not_learn_the_site(
     photos.referers.clear()
     page = visit(shown(served(), kind))
     settle(page)
-    page.wait_for_function("() => performance.getEntriesByType('resource').length > 1")
+    page.locator("img").evaluate("photo => photo.decode()")  # until it is loaded
     link = page.locator("a[href^='https://registro.example']")
     assert link.get_attribute("rel") == "noreferrer"
     assert photos.referers == {None}
@@ -508,7 +508,7 @@ def test_the_home_page_hands_out_a_404_page_that_works(
 ) -> None:
     service = served(made_up(7))
     page = visit(service.service)
-    page.wait_for_function("document.getElementById('copy').href.startsWith('blob:')")
+    page.locator("#copy[href^='blob:']").wait_for()
     with page.expect_download() as download:
         page.get_by_role("link", name="Descarga una ya hecha").click()
     html = Path(download.value.path()).read_text()
