@@ -9,6 +9,7 @@ The pages come from fetch.py. Nothing here knows the database, and nothing here 
 person in a message: reasons speak of pages, cards and fields.
 """
 
+import gc
 import hashlib
 import html
 import json
@@ -121,10 +122,12 @@ def parse(page: Page, encoding: str | None) -> BeautifulSoup:
     body = EncodingDetector.strip_byte_order_mark(page.body)[0]
     try:
         return BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
-    except PageError:
-        raise
+    except PageError as error:  # the time limit
+        reason = str(error)
     except Exception as error:  # a page may break a parser in any way
-        raise PageError(f"cannot be parsed: {type(error).__name__}") from None
+        reason = f"cannot be parsed: {type(error).__name__}"
+    gc.collect()  # what there is of a tree that was too large: the next page needs the room
+    raise PageError(reason)
 
 
 def is_text(node: PageElement) -> TypeGuard[NavigableString]:

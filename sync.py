@@ -16,6 +16,7 @@ import fcntl
 import logging
 import os
 import re
+import resource
 import signal
 import sqlite3
 import sys
@@ -24,7 +25,7 @@ import traceback
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -42,6 +43,7 @@ BUSY = os.EX_TEMPFAIL  # 75
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
 FOLDED = timedelta(days=60)  # views of days longer past are kept per site, not per person
+MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
 GUARDED = 10  # from so many stored persons on, losing more than half is refused
 
 log = logging.getLogger("persona404.sync")
@@ -97,6 +99,13 @@ def log_to_stderr(level: int, before: str = "") -> None:
     logging.getLogger("persona404").setLevel(level)
 
 
+def limit_memory() -> None:
+    """No page, however made, takes more of the machine than MEMORY."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    with suppress(ValueError):  # the machine allows less
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
+
+
 def utc_now() -> str:
     """2026-01-31T03:00:00Z"""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -125,6 +134,23 @@ def open_database(path: Path, busy_seconds: float) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+FAULTS = {  # https://www.sqlite.org/rescode.html
+    sqlite3.SQLITE_BUSY: "another program holds its lock",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_IOERR: "the disk is full or broken",
+    sqlite3.SQLITE_READONLY: "its file or folder may not be written",
+    sqlite3.SQLITE_CANTOPEN: "its file or folder cannot be opened",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged; restore a backup",
+    sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup",
+}
+
+
+def fault_of(error: sqlite3.Error) -> str:
+    """What is wrong, for an operator; no path, and nothing of the program."""
+    code = getattr(error, "sqlite_errorcode", 0)  # an error of Python's own has none
+    return FAULTS.get(code & 0xFF, "see the log")
 
 
 def erase(db: sqlite3.Connection) -> None:
@@ -511,6 +537,7 @@ def main(arguments: list[str] | None = None) -> int:
             pages = str(HERE / options.pages)
             settings = settings._replace(profile=replace(settings.profile, pages=pages))
         save = HERE / options.save if options.save else None
+        limit_memory()
         if options.dry_run:
             return dry_run(settings, progress, save)
         return run(settings, options.force, progress, save)
@@ -521,7 +548,7 @@ def main(arguments: list[str] | None = None) -> int:
         log.error("would be refused: %s", error)
         return 1
     except sqlite3.Error as error:
-        log.error("failed: DATABASE: %s: %s", settings.database, error)
+        log.error("failed: DATABASE: %s: %s (%s)", settings.database, error, fault_of(error))
         return 1
     except Exception as error:  # its text may quote a person; where it happened does not
         where = "".join(traceback.format_tb(error.__traceback__))
