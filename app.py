@@ -20,13 +20,12 @@ import random
 import re
 import signal
 import sqlite3
-import subprocess
 import sys
 import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
 from hashlib import sha256
@@ -36,38 +35,41 @@ from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import idna
-import schedule
 import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
 from generation import PersonList, region_of
+from nightly import Synchroniser, keep_time
 from profiles import SettingError
 from sync import (
-    BUSY,
     HERE,
     Settings,
-    call_killed,
     check_register,
+    fault_of,
     log_to_stderr,
     open_database,
     read_settings,
-    sole_run,
-    utc_now,
 )
 
 WAITRESS = {
     "threads": 4,
     "ident": None,
     "channel_timeout": 30,
+    "cleanup_interval": 10,
     "connection_limit": 500,
     "asyncore_use_poll": True,
+    "max_request_header_size": 16384,
     "max_request_body_size": 65536,
 }
 BUSY_SECONDS = 1.0  # how long a view waits for another program's lock
 TURN_SECONDS = 0.02  # how long it waits for other views
+SITES_A_DAY = 2000  # past it no view of another site is counted that day (UTC)
+ROWS_A_DAY = 20_000  # past it views are counted per site, no longer per person, that day
+LOOK_AFTER = 1000
+SITES_SHOWN = 1000
+SLOW = 0.05
+APPLICATION_ID = 0x70343034  # of the database file: "p404"
 STALE = timedelta(hours=36)
-HOUR = timedelta(hours=1)
-RETRIES = 3
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
@@ -121,11 +123,14 @@ def create_app(
     register: str,
     api_key: str | None = None,
     start_synchronisation: Callable[[], bool] = lambda: False,
+    clock_fault: Callable[[], str | None] = lambda: None,
 ) -> API:
     """The WSGI application. `register` is the register's name; `start_synchronisation`
-    begins one and returns at once, False while one is running."""
+    begins one and returns at once, False while one is running; `clock_fault` tells why the
+    clock cannot begin one that is due."""
     app = API()
     local = threading.local()
+    said: dict[str, float] = {}  # what was logged of the database, and when
 
     for path, name in PAGES.items():
         app.get(path, callback=static_page(name))
@@ -146,14 +151,21 @@ def create_app(
                 local.db.execute("PRAGMA synchronous = NORMAL")  # see README, "What is stored"
             return local.db.execute(sql, values).fetchall()
         except sqlite3.Error as error:
-            log.error("%s: %s", database, error)
+            if time.monotonic() > said.get(str(error), -math.inf) + 60:
+                said[str(error)] = time.monotonic()  # not for each request
+                log.error("%s: %s (%s)", database, error, fault_of(error))
             if hasattr(local, "db"):
                 local.db.close()  # a new connection may find the fault mended
                 del local.db
-            raise no_database() from None
+            raise no_database(fault_of(error)) from None
 
     persons = PersonList(database, rows)
-    writer = Writer(rows)
+    views = Views(rows)
+    sums = Slow(
+        lambda: rows(
+            "SELECT count(DISTINCT site) AS sites, coalesce(sum(views), 0) AS views FROM view"
+        )[0]
+    )
 
     @app.get("/api/persona-random")
     def persona_random() -> bytes:
@@ -182,13 +194,16 @@ def create_app(
     @app.get("/api/stats")
     def stats() -> HTTPResponse:
         """Specification 4.3."""
-        counts = rows(
-            "SELECT (SELECT count(*) FROM found) AS found, count(DISTINCT site) AS sites,"
-            " coalesce(sum(views), 0) AS views, (SELECT ended FROM last_good) AS lastSync"
-            " FROM view"
-        )
-        active = len(persons.current().everybody)
-        return revalidated(to_json({"active": active, **counts[0]}), JSON)
+        while True:  # until list and figures are of one moment
+            listed = persons.current()
+            counts = rows(
+                "SELECT (SELECT value FROM generation) AS generation,"
+                " (SELECT count(*) FROM found) AS found, (SELECT ended FROM last_good) AS lastSync"
+            )[0]
+            if counts["generation"] == listed.generation:
+                break
+        figures = {"active": len(listed.everybody), "found": counts["found"], **sums.get()}
+        return revalidated(to_json({**figures, "lastSync": counts["lastSync"]}), JSON)
 
     @app.get("/api/track")
     def track() -> bytes:
@@ -202,13 +217,7 @@ def create_app(
         if site is None:
             raise problem(400, "d: must be a host name.")
         if is_counted(site) and person in persons.current().ids:
-            writer.write(
-                "INSERT INTO view (day, site, person, views) VALUES (:day, :site, :person, 1)"
-                " ON CONFLICT DO UPDATE SET views = views + 1",
-                day=datetime.now(UTC).date().isoformat(),
-                site=site,
-                person=person,
-            )
+            views.count(site, person)
         if header("ACCEPT").startswith("image/"):
             return answer(PIXEL, media_type="image/gif")
         return answer(b'{"ok":true}')
@@ -216,13 +225,14 @@ def create_app(
     @app.get("/api/sites")
     def sites() -> bytes:
         """Specification 1.6: what each site showed in the last `days` days (UTC), today's
-        included, most seen first. For the operator."""
+        included, most seen first, SITES_SHOWN at most. For the operator."""
         require_key(api_key)
         days = min(number("days", 30), 36500)
         figures = rows(
             "SELECT site, sum(views) AS views, min(day) AS first, max(day) AS last FROM view"
-            " WHERE day >= :from_day GROUP BY site ORDER BY views DESC, site",
+            " WHERE day >= :from_day GROUP BY site ORDER BY views DESC, site LIMIT :shown",
             from_day=(datetime.now(UTC) - timedelta(days=days - 1)).strftime("%Y-%m-%d"),
+            shown=SITES_SHOWN,
         )
         return answer(to_json({"days": days, "sites": [dict(row) for row in figures]}))
 
@@ -241,7 +251,7 @@ def create_app(
 
     @app.get("/health")
     def health() -> bytes:
-        """Whether the list can be trusted, and what became of the last run."""
+        """Whether the list can be trusted and changed, and what became of the last run."""
         runs = rows(
             "SELECT started, ended, outcome, listed, added, found, unreadable, reason"
             " FROM run ORDER BY id DESC LIMIT 1"
@@ -253,10 +263,13 @@ def create_app(
             "active": len(persons.current().everybody),
             "lastSync": last_sync,
             "lastRun": dict(runs[0]) if runs else None,
+            "tracking": views.state(),
         }
+        if fault := views.fault or clock_fault():
+            raise problem(503, fault, **facts)
         if last_sync is None:
             raise problem(503, "There was no good synchronisation yet; see lastRun.", **facts)
-        age = datetime.now(UTC) - from_iso(last_sync)
+        age = datetime.now(UTC) - datetime.fromisoformat(last_sync)
         if age > STALE:
             raise problem(
                 503, "The last good synchronisation is over 36 hours old; see lastRun.", **facts
@@ -278,27 +291,98 @@ def file_number(path: Path) -> int | None:
 # --- Views ---------------------------------------------------------------------------
 
 
-class Writer:
-    """One view after the other: a view that waits for SQLite keeps one thread only, so reads do
-    not wait for it, and writers that take turns are faster than ones that collide."""
+class Views:
+    """Counts one view after the other: a view that waits for SQLite keeps one thread only, so
+    reads do not wait for it, and writers that take turns are faster than ones that collide.
+
+    What anybody can make it store is bounded: SITES_A_DAY, ROWS_A_DAY."""
 
     def __init__(self, rows: Callable[..., list[sqlite3.Row]]):
         self.rows = rows
         self.turn = threading.Lock()
         self.since = math.inf  # when the view began whose turn it is
+        self.fault: str | None = None  # why the latest write failed
+        self.day = ""
+        self.sites: set[str] = set()  # which were counted that day
+        self.per_person = True  # whether that day has fewer than ROWS_A_DAY rows
+        self.until_look = 0
 
-    def write(self, sql: str, **values: object) -> None:
-        """Run one statement; 503 while another view has waited longer than a turn, for another
+    def count(self, site: str, person: str) -> None:
+        """Count a view of `person` on `site`; once SITES_A_DAY were counted today, on those only.
+        503 when it cannot be written, or another one has waited longer than a turn for another
         program's lock or the disk."""
+        self.take_turn(self.store, site, person)
+
+    def state(self) -> str:
+        """Whether views can be counted just now, tried by a write that changes nothing."""
+        with suppress(HTTPResponse):  # which is in `fault`, unless a view is waiting
+            self.take_turn(self.rows, f"PRAGMA application_id = {APPLICATION_ID}")
+        if self.fault:
+            return self.fault
+        full = len(self.sites) >= SITES_A_DAY
+        return f"{SITES_A_DAY} sites were counted today, no other will be" if full else "ok"
+
+    def take_turn(self, work: Callable[..., object], *arguments: str) -> None:
         stuck = self.turn.locked() and time.monotonic() > self.since + TURN_SECONDS
         if stuck or not self.turn.acquire(timeout=TURN_SECONDS):
-            raise no_database()
+            raise no_database("another view waits for it")
         try:
             self.since = time.monotonic()
-            self.rows(sql, **values)
+            self.look(datetime.now(UTC).date().isoformat())
+            work(*arguments)
+            self.fault = None
+        except HTTPResponse as refused:
+            self.fault = json.loads(refused.body)["detail"]
+            raise
         finally:
             self.since = math.inf
             self.turn.release()
+
+    def look(self, day: str) -> None:
+        """Have what was counted on `day`; again after LOOK_AFTER views, as other processes may
+        count too."""
+        if day == self.day and self.until_look > 0:
+            return
+        counted = self.rows(
+            "SELECT site, count(*) AS rows FROM view WHERE day = :day GROUP BY site", day=day
+        )
+        self.day = day
+        self.sites = {row["site"] for row in counted}
+        self.per_person = sum(row["rows"] for row in counted) < ROWS_A_DAY
+        self.until_look = LOOK_AFTER
+
+    def store(self, site: str, person: str) -> None:
+        if site not in self.sites and len(self.sites) >= SITES_A_DAY:
+            return
+        self.rows(
+            "INSERT INTO view (day, site, person, views) VALUES (:day, :site, :person, 1)"
+            " ON CONFLICT DO UPDATE SET views = views + 1",
+            day=self.day,
+            site=site,
+            person=person if self.per_person else "",
+        )
+        self.sites.add(site)
+        self.until_look -= 1
+
+
+class Slow:
+    """The answer of a query that may take long: it is asked a twentieth of the time at most,
+    and meanwhile the last answer stands. A quick one is asked each time."""
+
+    def __init__(self, query: Callable[[], sqlite3.Row]):
+        self.query = query
+        self.last: sqlite3.Row | None = None
+        self.took = self.until = 0.0
+
+    def get(self) -> Any:
+        begun = time.monotonic()
+        if begun >= self.until:
+            self.until = begun + 20 * self.took
+            self.last = self.query()
+            took = time.monotonic() - begun
+            self.took = took if took > SLOW else 0.0
+            self.until = begun + 20 * self.took
+        return self.last
 
 
 # --- Answers -------------------------------------------------------------------------
@@ -379,8 +463,8 @@ def problem(status: int, detail: str, **more: object) -> HTTPResponse:
     return HTTPResponse(to_json(body), status, headers)
 
 
-def no_database() -> HTTPResponse:
-    return problem(503, "The database cannot be read or written just now.")
+def no_database(reason: str) -> HTTPResponse:
+    return problem(503, f"The database cannot be read or written just now: {reason}.")
 
 
 # --- Requests ------------------------------------------------------------------------
@@ -469,147 +553,6 @@ def require_key(api_key: str | None) -> None:
         raise refused
 
 
-# --- When to synchronise -------------------------------------------------------------
-
-
-def from_iso(text: str) -> datetime:
-    return datetime.fromisoformat(text)
-
-
-def latest_slot(now: datetime, at: clock_time) -> datetime:
-    """The latest SYNC_AT that is not after `now`, in the local time zone: once a day, also
-    where the clock skips that time (it is then an hour later) or shows it twice."""
-    local = datetime.combine(now.astimezone().date(), at)
-    slot = local.astimezone()
-    return slot if slot <= now else (local - timedelta(days=1)).astimezone()
-
-
-def is_due(
-    now: datetime,
-    at: clock_time,
-    last_success: datetime | None,
-    last_attempt: datetime | None,
-    failures: int,
-) -> bool:
-    """Whether a synchronisation should start by itself.
-
-    Each SYNC_AT wants one good run, at once where it was missed (service down, or new).
-    `failures` counts the runs since the latest SYNC_AT that did not end well: after the
-    first come RETRIES more, an hour apart. A time that lies in the future is of a clock
-    that was wrong, and says nothing. All times are aware.
-    """
-    if last_attempt and timedelta(0) <= now - last_attempt < HOUR:
-        return False
-    if last_success and latest_slot(now, at) <= last_success <= now:
-        return False
-    return failures <= RETRIES
-
-
-class Synchroniser:
-    """sync.py as a child process, one at a time: parsing in a thread of this process would
-    starve the requests (the GIL)."""
-
-    def __init__(self, database: Path):
-        self.database = database
-        self.child: subprocess.Popen[bytes] | None = None
-        self.started: datetime | None = None
-        self.stopped = False
-        self.guard = threading.Lock()
-        self.cpus = os.sched_getaffinity(0)
-
-    def start(self) -> bool:
-        """Begin a synchronisation. False while one runs, whoever started it."""
-        with self.guard:
-            if self.stopped or (self.child and self.child.poll() is None):
-                return False
-            with sole_run(self.database) as alone:
-                if not alone:
-                    return False
-            with closing(open_database(self.database, BUSY_SECONDS)) as db:
-                last_run = db.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0]
-            # Should another one slip in now, the child says so and the work is done anyway.
-            self.started = datetime.now(UTC)
-            self.child = subprocess.Popen(
-                [sys.executable, str(HERE / "sync.py")],
-                env={name: text for name, text in os.environ.items() if name != "API_KEY"},
-                stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),
-            )
-            with suppress(OSError):  # it ended at once
-                os.sched_setaffinity(self.child.pid, self.cpus)
-            arguments = (self.child, last_run)
-            threading.Thread(target=self.watch, args=arguments, daemon=True).start()
-            return True
-
-    def watch(self, child: subprocess.Popen[bytes], last_run: int) -> None:
-        """Wait for the child's end; record one that it could not record itself: a profile
-        that it could not read, a signal that killed it."""
-        status = child.wait()
-        if status in (0, BUSY):
-            return
-        log.error("sync.py ended with status %d", status)
-        failed = (
-            "INSERT INTO run (started, ended, outcome, reason) SELECT :now, :now, 'failed', :reason"
-            " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)"
-        )
-        reason = f"sync.py ended with status {status}: the log says why"
-        values = {"now": utc_now(), "reason": reason, "last_run": last_run}
-        try:
-            with sole_run(self.database) as alone:
-                if alone:
-                    with closing(open_database(self.database, busy_seconds=60)) as db:
-                        call_killed(db)
-                        db.execute(failed, values)
-        except (sqlite3.Error, SettingError) as error:
-            log.error("this end is not on record: %s", error)
-
-    def start_if_due(self, at: clock_time) -> None:
-        now = datetime.now(UTC)
-        slot = latest_slot(now, at).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        with closing(open_database(self.database, BUSY_SECONDS)) as db:
-            good, last, failures = db.execute(
-                "SELECT (SELECT ended FROM last_good),"
-                " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
-                " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started BETWEEN ? AND ?)",
-                [slot, utc_now()],
-            ).fetchone()
-        attempts = [from_iso(last)] if last else []
-        # A child that died before it could record its run was an attempt too.
-        attempts += [self.started] if self.started else []
-        success = from_iso(good) if good else None
-        if is_due(now, at, success, max(attempts, default=None), failures):
-            self.start()
-
-    def stop(self) -> None:
-        with self.guard:
-            self.stopped = True
-            if self.child and self.child.poll() is None:
-                self.child.terminate()
-                try:
-                    self.child.wait(10)
-                except subprocess.TimeoutExpired:
-                    self.child.kill()
-
-
-def keep_time(synchroniser: Synchroniser, at: clock_time) -> None:
-    """Look every minute, on the minute, whether a synchronisation is due; never return."""
-
-    def look() -> None:
-        try:
-            synchroniser.start_if_due(at)
-        except Exception as error:  # a job that raises would be run again at once
-            log.error("schedule: %s: %s", type(error).__name__, error)
-
-    scheduler = schedule.Scheduler()
-    look()
-    while True:
-        scheduler.run_pending()
-        if not scheduler.jobs or (scheduler.idle_seconds or 0) > 60:
-            scheduler.clear()  # the clock was set back: schedule would wait for the old time
-            scheduler.every().minute.at(":00").do(look)
-        time.sleep(max(0.1, min(scheduler.idle_seconds or 0, 60)))
-
-
 # --- The service ---------------------------------------------------------------------
 
 
@@ -660,19 +603,28 @@ def main() -> int:
     try:
         settings = read_service_settings(os.environ)
         profile, database, _ = settings.sync
-        with closing(open_database(database, busy_seconds=60)) as db:
-            check_register(db, profile)
+        # Open until the end: SQLite's -shm file stays, so a disk that is full keeps nobody from
+        # reading.
+        held = open_database(database, busy_seconds=60)
+        check_register(held, profile)
     except SettingError as error:
         print(f"app.py: {error}", file=sys.stderr)
         return 2
     except sqlite3.Error as error:
-        print(f"app.py: DATABASE: {database}: {error}", file=sys.stderr)
-        return 2
+        print(f"app.py: DATABASE: {database}: {error} ({fault_of(error)})", file=sys.stderr)
+        # A full disk or a lock may pass: whoever started this may try again.
+        return 1 if isinstance(error, sqlite3.OperationalError) else 2
     synchroniser = Synchroniser(database)
     use_one_cpu(settings.port)
     try:
         server = waitress.create_server(
-            create_app(database, profile.name, settings.api_key, synchroniser.start),
+            create_app(
+                database,
+                profile.name,
+                settings.api_key,
+                synchroniser.start,
+                lambda: synchroniser.fault,
+            ),
             host=settings.host,
             port=settings.port,
             **WAITRESS,
@@ -694,6 +646,7 @@ def main() -> int:
         server.run()  # until SIGTERM or SIGINT; finishes the requests that are running
     finally:
         synchroniser.stop()
+        held.close()
     return 0
 
 

@@ -63,8 +63,8 @@ def map_generation(database: Path) -> mmap.mmap | None:
     them. None where there can be no such file."""
     try:
         with generation_file(database) as file:
-            if file.seek(0, os.SEEK_END) < 16:
-                file.truncate(16)
+            # A hole in the file would end this process, were the disk full when it is read.
+            os.posix_fallocate(file.fileno(), 0, 16)
             return mmap.mmap(file.fileno(), 16, access=mmap.ACCESS_READ)
     except OSError:
         return None

@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,10 +48,10 @@ class Answer(NamedTuple):
 class Web:
     """A real HTTP server on loopback. `pages` maps a path with its query (of a POST with its
     form behind another "?") to an Answer, or to a function that is called with the request's
-    handler; anything else is 404."""
+    handler, and answers by itself where it returns None; anything else is 404."""
 
     def __init__(self) -> None:
-        self.pages: dict[str, Answer | Callable[[BaseHTTPRequestHandler], Answer]] = {}
+        self.pages: dict[str, Answer | Callable[[BaseHTTPRequestHandler], Answer | None]] = {}
         self.asked: list[str] = []
         self.agents: set[str] = set()
         self.referers: set[str | None] = set()
@@ -74,6 +75,8 @@ class Web:
                 answer = web.pages.get(asked, Answer(404))
                 if callable(answer):
                     answer = answer(self)
+                if answer is None:
+                    return
                 self.send_response(answer.status)
                 for name, value in answer.headers:
                     self.send_header(name, value)
@@ -261,9 +264,9 @@ class Service:
             self.lines.put(line)
         self.lines.put("")
 
-    def wait_for(self, text: str) -> str:
+    def wait_for(self, text: str, seconds: float = 30) -> str:
         """The next line of the log that holds `text`."""
-        while line := self.lines.get(timeout=30):
+        while line := self.lines.get(timeout=seconds):
             self.log.append(line)
             if text in line:
                 return line
@@ -344,6 +347,12 @@ def free_port() -> int:
         return port
 
 
+def wait_until(done: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < deadline
+
+
 class Reply(NamedTuple):
     status: int
     headers: dict[str, str]  # names in lower case
@@ -369,6 +378,29 @@ def ask_over(
         answer = connection.getresponse()
         fields = {name.lower(): value for name, value in answer.getheaders()}
         return Reply(answer.status, fields, answer.read())
+
+
+FIGURES: list[str] = []  # what tests measured; SECURITY.md quotes what a run prints at its end
+
+
+@pytest.fixture
+def figure() -> Callable[[str], None]:
+    return FIGURES.append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if FIGURES:
+        terminalreporter.section("figures (SECURITY.md)")
+    for line in FIGURES:
+        terminalreporter.write_line(line)
+
+
+def ask_wsgi(api: app.API, path: str, query: str, **headers: str) -> Reply:
+    """One request as a WSGI server makes it, any query as it is."""
+    environ = {"REQUEST_METHOD": "GET", "PATH_INFO": path, "QUERY_STRING": query, **headers}
+    begun: list[Any] = []
+    body = b"".join(api.wsgi(environ, lambda *answer: begun.extend(answer)))
+    return Reply(int(begun[0][:3]), {k.lower(): v for k, v in begun[1]}, body)
 
 
 class Client:

@@ -27,6 +27,7 @@ from conftest import (
     made_up,
     missing,
     prueba_profile,
+    wait_until,
 )
 
 DEPLOY = ROOT / "deploy"
@@ -287,12 +288,6 @@ def test_an_instance_killed_under_load_costs_what_was_in_flight(
     for thread in threads:
         thread.join()
     assert len(failed) <= len(threads)
-
-
-def wait_until(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < deadline
 
 
 # --- systemd -------------------------------------------------------------------------

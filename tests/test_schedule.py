@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import schedule
 
-import app
+import nightly
 import sync
 
 MADRID = ZoneInfo(
@@ -76,7 +76,7 @@ def test_is_due(
     clock = dt.time(3, 0)
     moment = at(now)
     assert moment is not None
-    assert app.is_due(moment, clock, at(success), at(attempt), failures) == due
+    assert nightly.is_due(moment, clock, at(success), at(attempt), failures) == due
 
 
 @pytest.mark.parametrize("clock", ["00:00", "01:59", "02:00", "02:30", "03:00", "23:59"])
@@ -88,7 +88,7 @@ def test_once_a_day_across_a_clock_change(clock: str, first: str) -> None:
     runs: list[datetime] = []
     for minute in range(5 * 24 * 60):
         now = begin + timedelta(minutes=minute)
-        if app.is_due(now, wanted, last, last, 0):
+        if nightly.is_due(now, wanted, last, last, 0):
             last = now
             runs.append(now.astimezone(MADRID))
     days = [run.date().isoformat()[-2:] for run in runs[1:-1]]
@@ -99,8 +99,8 @@ def test_once_a_day_across_a_clock_change(clock: str, first: str) -> None:
 
 
 @pytest.fixture
-def synchroniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> app.Synchroniser:
-    one = app.Synchroniser(tmp_path / "x.db")
+def synchroniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nightly.Synchroniser:
+    one = nightly.Synchroniser(tmp_path / "x.db")
     monkeypatch.setattr(one, "start", lambda: setattr(one, "started", datetime.now(dt.UTC)))
     return one
 
@@ -125,7 +125,7 @@ def record(database: Path, outcome: str, age: timedelta) -> None:
     ],
 )
 def test_the_runs_on_record_decide(
-    synchroniser: app.Synchroniser, runs: list[tuple[str, float]], started: bool
+    synchroniser: nightly.Synchroniser, runs: list[tuple[str, float]], started: bool
 ) -> None:
     for outcome, hours in runs:
         record(synchroniser.database, outcome, timedelta(hours=hours))
@@ -133,7 +133,7 @@ def test_the_runs_on_record_decide(
     assert (synchroniser.started is not None) == started
 
 
-def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: app.Synchroniser) -> None:
+def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: nightly.Synchroniser) -> None:
     clock = (datetime.now() - timedelta(minutes=1)).time()
     synchroniser.start_if_due(clock)
     first = synchroniser.started
@@ -141,7 +141,7 @@ def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: app.Synchron
     assert synchroniser.started is first is not None
 
 
-def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: app.Synchroniser) -> None:
+def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: nightly.Synchroniser) -> None:
     record(synchroniser.database, "failed", timedelta(hours=4))
     with closing(sync.open_database(synchroniser.database, 5)) as db:
         db.execute("UPDATE run SET ended = ?", [sync.utc_now()])
@@ -149,9 +149,36 @@ def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: app.Synchronis
     assert synchroniser.started is None
 
 
+def test_the_clock_tells_its_fault_until_it_is_gone(
+    synchroniser: nightly.Synchroniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults: list[str | None] = []
+    looks = iter([OSError(), OSError(), None])
+
+    def look(at: dt.time) -> None:
+        if error := next(looks):
+            raise error
+
+    def sleep(seconds: float) -> None:
+        faults.append(synchroniser.fault)
+        if len(faults) == 3:
+            raise SystemExit
+        for job in scheduler.jobs:
+            job.next_run = datetime.now()
+
+    scheduler = schedule.Scheduler()
+    monkeypatch.setattr(schedule, "Scheduler", lambda: scheduler)
+    monkeypatch.setattr(nightly.time, "sleep", sleep)
+    monkeypatch.setattr(synchroniser, "start_if_due", look)
+    with pytest.raises(SystemExit):
+        nightly.keep_time(synchroniser, dt.time(3, 0))
+    due = "The clock cannot start synchronisations: the log says why."
+    assert faults == [due, due, None]
+
+
 @pytest.mark.parametrize("back", [timedelta(0), timedelta(hours=1), timedelta(days=1400)])
 def test_the_clock_looks_every_minute_whatever_happens(
-    synchroniser: app.Synchroniser, monkeypatch: pytest.MonkeyPatch, back: timedelta
+    synchroniser: nightly.Synchroniser, monkeypatch: pytest.MonkeyPatch, back: timedelta
 ) -> None:
     looks: list[datetime] = []
     clock = datetime(2026, 6, 15, 1, 2, 3)
@@ -175,10 +202,10 @@ def test_the_clock_looks_every_minute_whatever_happens(
         raise OSError("a disk is full")
 
     monkeypatch.setattr(schedule.datetime, "datetime", Clock)
-    monkeypatch.setattr(app.time, "sleep", sleep)
+    monkeypatch.setattr(nightly.time, "sleep", sleep)
     monkeypatch.setattr(synchroniser, "start_if_due", look)
     with pytest.raises(SystemExit):
-        app.keep_time(synchroniser, dt.time(3, 0))
+        nightly.keep_time(synchroniser, dt.time(3, 0))
     assert looks[0] == datetime(2026, 6, 15, 1, 2, 3)
     gaps = [later - earlier for earlier, later in pairwise(looks[1:])]
     gaps[98] += back

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import KEY, ROOT, Answer, Register, Service, slugs
+from conftest import KEY, ROOT, Answer, Register, Service, slugs, wait_until
 from test_sync import Held
 
 TWELVE = slugs(12)
@@ -72,8 +72,8 @@ def test_a_failed_run_does_not_stop_the_next(register: Register, service: Start)
     assert health.status == 503
     assert health.json["lastRun"]["reason"] == "list page 1 cannot be had: HTTP 404"
     register.publish(TWELVE)
-    while running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY).status == 409:
-        pass  # the failed child is ending
+    # Until the failed child has ended.
+    wait_until(lambda: running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY).status == 202)
     running.wait_for("12 active")
     assert running.ask("/health").json["lastRun"]["outcome"] == "ok"
 
