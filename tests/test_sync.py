@@ -112,6 +112,17 @@ def test_who_has_come_of_age_is_erased_not_found(register: Register) -> None:
     assert b"Aa Inventado" not in register.bytes_on_disk()
 
 
+def test_who_was_found_and_is_listed_of_age_is_not_found_any_more(register: Register) -> None:
+    for listed, found in (
+        (TWELVE, 0),
+        (TWELVE[1:], 1),
+        ([TWELVE[0]._replace(edad="18 años"), *TWELVE[1:]], 0),
+    ):
+        register.publish(listed)
+        register.sync()
+        assert register.stats()["found"] == found
+
+
 def test_an_adult_is_passed_over_whatever_else_is_wrong(register: Register) -> None:
     adults = [Listed(f"adulto{n}", edad="40 años", fecha="ayer") for n in range(5)]
     register.publish([*TWELVE, *adults])
