@@ -16,6 +16,8 @@ from conftest import ROOT, Answer, Client, Service, Web, fill, made_up, missing
 import app
 from register import Person
 
+pytestmark = pytest.mark.slow
+
 STATIC = ROOT / "static"
 MODULES = ROOT / "tests" / "node_modules"
 NOBODY = "Ahora mismo no podemos mostrar a nadie."
@@ -425,7 +427,6 @@ def test_a_broken_answer_leaves_a_plain_page(
     assert not any("/api/track" in path for path in web.asked)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", PAGES)
 def test_no_answer_in_3_seconds_leaves_a_plain_page(
     visit: Callable[..., Any], web: Web, kind: str
@@ -678,7 +679,6 @@ def test_what_every_404_page_loads_is_light(name: str) -> None:
     assert (STATIC / name).stat().st_size <= 5000
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["404", "home"])
 def test_the_html_is_valid(
     served: Callable[..., Served], visit: Callable[..., Any], tmp_path: Path, kind: str

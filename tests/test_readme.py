@@ -71,6 +71,22 @@ def test_every_file_that_is_named_is_there() -> None:
     assert [name for name in named if f"\n{name}" not in f"\n{kept}"] == []
 
 
+def test_every_promise_has_its_test() -> None:
+    """SECURITY.md names tests that are there, and each that prints a figure."""
+    named = set(re.findall(r"`(test_\w+\.py)::(test_\w+)`", (ROOT / "SECURITY.md").read_text()))
+    assert len(named) > 10
+    there, with_figure = set(), set()
+    for path in (ROOT / "tests").glob("test_*.py"):
+        for name, arguments in re.findall(
+            r"^def (test_\w+)\((.*?)\) ->", path.read_text(), re.M | re.S
+        ):
+            there.add((path.name, name))
+            if "figure:" in arguments:
+                with_figure.add((path.name, name))
+    assert named - there == set()
+    assert with_figure - named == set()
+
+
 def test_every_unit_is_named() -> None:
     units = {path.name for path in (ROOT / "deploy").glob("*.timer")}
     assert {unit for unit in units if unit not in README} == set()
