@@ -30,6 +30,8 @@ from conftest import (
     wait_until,
 )
 
+pytestmark = pytest.mark.slow
+
 DEPLOY = ROOT / "deploy"
 PERSONS = [made_up(n) for n in range(1, 31)]
 
@@ -187,7 +189,6 @@ def test_a_service_that_is_down_is_a_problem(instances: Callable[..., Instances]
     assert "127.0.0.1" not in log
 
 
-@pytest.mark.slow
 def test_slow_clients_are_cut_off(instances: Callable[..., Instances]) -> None:
     nginx = instances("nginx.conf", 1).nginx
     context = ssl.create_default_context(cafile=str(TLS / "cert.pem"))
@@ -225,7 +226,6 @@ def test_what_is_not_kept_is_limited(
     assert nginx.ask("/api/persona-random").status == 200
 
 
-@pytest.mark.slow
 def test_who_was_removed_leaves_a_crowd_within_two_seconds(
     instances: Callable[..., Instances],
 ) -> None:
@@ -257,7 +257,6 @@ def test_a_page_of_a_crowd_is_revalidated(instances: Callable[..., Instances]) -
     assert page.json["total"] == 30
 
 
-@pytest.mark.slow
 def test_an_instance_killed_under_load_costs_what_was_in_flight(
     instances: Callable[..., Instances],
 ) -> None:

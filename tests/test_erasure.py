@@ -13,6 +13,8 @@ from conftest import Listed, Register, Service
 import sync
 from register import Person
 
+pytestmark = pytest.mark.slow
+
 Figure = Callable[[str], None]
 
 
@@ -70,7 +72,6 @@ def are_hidden(register: Register, gone: list[Listed], rest: list[Listed]) -> No
     assert register.sync().returncode == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("leave", [are_found, are_stamped, are_adults_now, are_hidden])
 def test_who_leaves_the_list_leaves_the_disk(
     register: Register,

@@ -37,6 +37,8 @@ from conftest import (
 
 from register import Reading
 
+pytestmark = pytest.mark.slow
+
 KILLS = 100
 TWELVE = slugs(12)
 FULL, LOCKED = "just now: the disk is full", "another program holds its lock"
@@ -166,7 +168,6 @@ class Reader(threading.Thread):
         self.connection.close()
 
 
-@pytest.mark.slow
 def test_a_swap_that_is_killed_is_whole_or_was_none(
     tmp_path: Path, service: Start, figure: Figure
 ) -> None:
@@ -220,7 +221,6 @@ class Tracker(threading.Thread):
                 self.acknowledged += answer.status == 200
 
 
-@pytest.mark.slow
 def test_a_view_that_was_acknowledged_outlives_a_kill(
     tmp_path: Path, database: Path, service: Start, figure: Figure
 ) -> None:
@@ -382,7 +382,6 @@ def timed(port: int, path: str, until: float, times: list[float], statuses: Coun
             statuses[answer.status] += 1
 
 
-@pytest.mark.slow
 def test_reads_go_on_while_the_database_is_locked(
     register: Register, service: Start, figure: Figure
 ) -> None:
@@ -402,6 +401,7 @@ def test_reads_go_on_while_the_database_is_locked(
         for thread in load:
             thread.start()
         running.wait_for("database is locked")
+        wait_until(lambda: running.ask("/health").status == 503)
         health = running.ask("/health")
         register.publish(TWELVE[1:])
         waiting = subprocess.run(

@@ -13,7 +13,17 @@ from conftest import ROOT, TLS, Answer, Listed, Register, Web, slugs
 
 import fetch
 import register as reg
-from profiles import MONTHS, SEVERAL, Fields, Profile, Way, absolute, https, load_profile
+from profiles import (
+    MONTHS,
+    SEVERAL,
+    Fields,
+    Profile,
+    SettingError,
+    Way,
+    absolute,
+    https,
+    load_profile,
+)
 from register import Age
 
 # Each folder holds the pages of a register, made up in a real one's structure, and what a
@@ -167,16 +177,22 @@ def test_the_demo_register(tmp_path: Path) -> None:
         ('url = [{ card = "a",', 'url = [{ file = "a",', "`url` is read on the card"),
     ],
 )
-def test_a_mistake_in_a_profile_is_one_line(
-    register: Register, old: str, new: str, line: str
-) -> None:
+def test_a_mistake_in_a_profile_is_named(register: Register, old: str, new: str, line: str) -> None:
     text = register.profile.read_text()
     assert old in text
     register.profile.write_text(text.replace(old, new, 1))
+    with pytest.raises(SettingError) as refused:
+        load_profile(register.profile)
+    assert str(refused.value).startswith(f"{register.profile}: ")
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_mistake_in_a_profile_is_one_line(register: Register) -> None:
+    register.profile.write_text(register.profile.read_text().replace("pause = 0", "pause = -1"))
     refused = register.sync()
     assert refused.returncode == 2
     assert refused.stderr.startswith(f"sync.py: {register.profile}: ")
-    assert line in refused.stderr
     assert refused.stderr.count("\n") == 1
     assert not register.database.exists()
 
@@ -830,9 +846,9 @@ def test_saved_pages_are_never_stored(register: Register) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ('card = "li"', 'card = "article"', "in the profile: card: matches nothing anywhere"),
-        ('next = "a.next"', 'next = "a.more"', "in the profile: next: matches nothing anywhere"),
-        ('no_photo = "sin_foto"', 'no_photo = "x"', "in the profile: no_photo: matches nothing"),
+        ('card = "li"', 'card = "article"', "card: matches nothing anywhere"),
+        ('next = "a.next"', 'next = "a.more"', "next: matches nothing anywhere"),
+        ('no_photo = "sin_foto"', 'no_photo = "x"', "no_photo: matches nothing"),
         ('[{ file = "img", attr = "src" }]', '[{ file = "i" }]', "fields.foto[0]: matches nothing"),
         ('label = "Edad"', 'label = "Años"', "fields.edad[0]: its place is there, but"),
         ('nombre = [{ card = "a" }]', 'nombre = [{ card = "a", pattern = "z{9}" }, { card = "a" }]',
@@ -848,9 +864,18 @@ def test_a_part_of_a_profile_that_matches_nothing_is_named(
     register.publish([ana, Listed("eva", foto="/sin_foto.png"), *slugs(3)], per_page=3)
     text = register.profile.read_text()
     assert old in text
-    assert "in the profile" not in register.sync("--dry-run").stdout
+    assert unused(register) == []
     register.profile.write_text(text.replace(old, new))
-    assert line in register.sync("--dry-run").stdout
+    assert line in "\n".join(unused(register))
+
+
+def test_a_dry_run_tells_what_matches_nothing(register: Register) -> None:
+    register.publish(slugs(3))
+    assert "in the profile: next: matches nothing anywhere" in register.sync("--dry-run").stdout
+
+
+def unused(register: Register) -> list[str]:
+    return reg.read_register(load_profile(register.profile), None, lambda text: None).unused
 
 
 # --- Fetching ------------------------------------------------------------------------

@@ -16,6 +16,9 @@ import pytest
 from conftest import KEY, ROOT, Answer, Register, Service, slugs, wait_until
 from test_sync import Held
 
+import app
+from profiles import SettingError
+
 TWELVE = slugs(12)
 Start = Callable[..., Service]
 
@@ -196,9 +199,6 @@ def test_the_demo_register_in_public_is_said(service: Start) -> None:
     ("environ", "line"),
     [
         ({"PORT": "http"}, "PORT: must be a number"),
-        ({"PORT": "65536"}, "PORT: must be a number"),
-        ({"HOST": "no such host"}, "HOST no such host, PORT 0: "),
-        ({"HOST": "192.0.2.1"}, "HOST 192.0.2.1, PORT 0: "),
         ({"API_KEY": "short"}, "API_KEY: must be at least 20 ASCII characters"),
         ({"API_KEY": "ñ" * 20}, "API_KEY: must be at least 20 ASCII characters"),
         ({"API_KEY": "a key with some spaces"}, "API_KEY: must be at least 20 ASCII"),
@@ -211,6 +211,22 @@ def test_the_demo_register_in_public_is_said(service: Start) -> None:
         ({"REGISTER": "registers/none.toml"}, "registers/none.toml: "),
         ({"DATABASE": "/nowhere/x.db"}, "DATABASE: /nowhere/x.db"),
         ({"DATABASE": "/dev/null/x.db"}, "DATABASE: /dev/null/x.db"),
+    ],
+)
+def test_a_bad_setting_is_named(register: Register, environ: dict[str, str], line: str) -> None:
+    settings = {"REGISTER": str(register.profile), "CONTACT": "nadie@registro.example", **environ}
+    with pytest.raises(SettingError) as refused:
+        app.read_service_settings(settings)
+    assert line in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "line"),
+    [
+        ({"HOST": "no such host"}, "HOST no such host, PORT 0: "),
+        ({"HOST": "192.0.2.1"}, "HOST 192.0.2.1, PORT 0: "),
+        ({"PORT": "65536"}, "PORT: must be a number"),
     ],
 )
 def test_a_bad_setting_stops_the_start(service: Start, environ: dict[str, str], line: str) -> None:

@@ -385,20 +385,6 @@ def test_a_killed_run_is_called_so_by_the_next(register: Register, running) -> N
     assert outcomes == ["ok", "killed", "ok"]
 
 
-def test_a_reader_of_the_old_list_delays_the_erasure(register: Register) -> None:
-    register.publish(TWELVE)
-    register.sync()
-    with closing(sqlite3.connect(register.database, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        assert reader.execute("SELECT count(*) FROM person").fetchone() == (12,)
-        register.publish(TWELVE[1:])
-        assert "a reader holds the old list" in register.sync().stderr
-        assert "aa" not in register.names()
-        reader.execute("COMMIT")
-    register.sync()
-    assert b"Aa Inventado" not in register.bytes_on_disk()
-
-
 # --- Dry run -------------------------------------------------------------------------
 
 
