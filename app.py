@@ -43,8 +43,11 @@ from nightly import Synchroniser, keep_time
 from profiles import SettingError
 from sync import (
     HERE,
+    PASSING,
     Settings,
     check_register,
+    code_of,
+    explained,
     fault_of,
     log_to_stderr,
     open_database,
@@ -65,9 +68,9 @@ BUSY_SECONDS = 1.0  # how long a view waits for another program's lock
 TURN_SECONDS = 0.02  # how long it waits for other views
 SITES_A_DAY = 2000  # past it no view of another site is counted that day (UTC)
 ROWS_A_DAY = 20_000  # past it views are counted per site, no longer per person, that day
-LOOK_AFTER = 1000
+LOOK_AFTER = 1000  # views; by so many may a process pass either
 SITES_SHOWN = 1000
-SLOW = 0.05
+SLOW = 0.05  # seconds
 APPLICATION_ID = 0x70343034  # of the database file: "p404"
 STALE = timedelta(hours=36)
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
@@ -107,7 +110,9 @@ class API(Bottle):
         if environ["REQUEST_METHOD"] == "OPTIONS":
             start("204 No Content", OPTIONS_HEADERS)
             return []
-        environ["PATH_INFO"] = environ["PATH_INFO"].rstrip("/") or "/"
+        path = environ["PATH_INFO"].rstrip("/") or "/"
+        # Bottle would drop the bytes that are no UTF-8, and find the address without them.
+        environ["PATH_INFO"] = path if path.isascii() else "/-"
         return super().wsgi(environ, start)
 
     def default_error_handler(self, error: HTTPError) -> str:
@@ -153,7 +158,7 @@ def create_app(
         except sqlite3.Error as error:
             if time.monotonic() > said.get(str(error), -math.inf) + 60:
                 said[str(error)] = time.monotonic()  # not for each request
-                log.error("%s: %s (%s)", database, error, fault_of(error))
+                log.error("%s: %s", database, explained(error))
             if hasattr(local, "db"):
                 local.db.close()  # a new connection may find the fault mended
                 del local.db
@@ -194,7 +199,7 @@ def create_app(
     @app.get("/api/stats")
     def stats() -> HTTPResponse:
         """Specification 4.3."""
-        while True:  # until list and figures are of one moment
+        for _ in range(3):  # until list and found are of one moment
             listed = persons.current()
             counts = rows(
                 "SELECT (SELECT value FROM generation) AS generation,"
@@ -243,7 +248,7 @@ def create_app(
         try:
             started = start_synchronisation()
         except (OSError, SettingError, sqlite3.Error) as error:
-            log.error("a synchronisation cannot be started: %s", error)
+            log.error("a synchronisation cannot be started: %s", explained(error))
             raise problem(503, "A synchronisation cannot be started just now.") from None
         if not started:
             raise problem(409, "A synchronisation is running.")
@@ -258,14 +263,15 @@ def create_app(
         )
         good = rows("SELECT ended FROM last_good")
         last_sync = good[0]["ended"] if good else None
+        tracking, unwritable = views.state()
         facts = {
             "register": register,
             "active": len(persons.current().everybody),
             "lastSync": last_sync,
             "lastRun": dict(runs[0]) if runs else None,
-            "tracking": views.state(),
+            "tracking": tracking,
         }
-        if fault := views.fault or clock_fault():
+        if fault := tracking if unwritable else clock_fault():
             raise problem(503, fault, **facts)
         if last_sync is None:
             raise problem(503, "There was no good synchronisation yet; see lastRun.", **facts)
@@ -313,14 +319,16 @@ class Views:
         program's lock or the disk."""
         self.take_turn(self.store, site, person)
 
-    def state(self) -> str:
-        """Whether views can be counted just now, tried by a write that changes nothing."""
-        with suppress(HTTPResponse):  # which is in `fault`, unless a view is waiting
+    def state(self) -> tuple[str, bool]:
+        """How counting goes, and whether SQLite cannot write; tried by a write of what stands in
+        the file's header already."""
+        try:
             self.take_turn(self.rows, f"PRAGMA application_id = {APPLICATION_ID}")
-        if self.fault:
-            return self.fault
+        except HTTPResponse as refused:
+            fault = self.fault  # None where a view is waiting, for the first second
+            return fault or detail_of(refused), fault is not None
         full = len(self.sites) >= SITES_A_DAY
-        return f"{SITES_A_DAY} sites were counted today, no other will be" if full else "ok"
+        return f"{SITES_A_DAY} sites were counted today, no other will be" if full else "ok", False
 
     def take_turn(self, work: Callable[..., object], *arguments: str) -> None:
         stuck = self.turn.locked() and time.monotonic() > self.since + TURN_SECONDS
@@ -332,7 +340,7 @@ class Views:
             work(*arguments)
             self.fault = None
         except HTTPResponse as refused:
-            self.fault = json.loads(refused.body)["detail"]
+            self.fault = detail_of(refused)
             raise
         finally:
             self.since = math.inf
@@ -366,8 +374,8 @@ class Views:
 
 
 class Slow:
-    """The answer of a query that may take long: it is asked a twentieth of the time at most,
-    and meanwhile the last answer stands. A quick one is asked each time."""
+    """The answer of a query that may take long. While it takes over SLOW it is asked about a
+    twentieth of the time, and meanwhile the last answer stands; else it is asked each time."""
 
     def __init__(self, query: Callable[[], sqlite3.Row]):
         self.query = query
@@ -378,7 +386,11 @@ class Slow:
         begun = time.monotonic()
         if begun >= self.until:
             self.until = begun + 20 * self.took
-            self.last = self.query()
+            try:
+                self.last = self.query()
+            except BaseException:
+                self.until = 0.0
+                raise
             took = time.monotonic() - begun
             self.took = took if took > SLOW else 0.0
             self.until = begun + 20 * self.took
@@ -461,6 +473,11 @@ def problem(status: int, detail: str, **more: object) -> HTTPResponse:
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
     headers = {"Content-Type": "application/problem+json", **NO_STORE}
     return HTTPResponse(to_json(body), status, headers)
+
+
+def detail_of(refused: HTTPResponse) -> str:
+    detail: str = json.loads(refused.body)["detail"]
+    return detail
 
 
 def no_database(reason: str) -> HTTPResponse:
@@ -611,9 +628,8 @@ def main() -> int:
         print(f"app.py: {error}", file=sys.stderr)
         return 2
     except sqlite3.Error as error:
-        print(f"app.py: DATABASE: {database}: {error} ({fault_of(error)})", file=sys.stderr)
-        # A full disk or a lock may pass: whoever started this may try again.
-        return 1 if isinstance(error, sqlite3.OperationalError) else 2
+        print(f"app.py: DATABASE: {database}: {explained(error)}", file=sys.stderr)
+        return 1 if code_of(error) in PASSING else 2  # systemd starts it again after 1
     synchroniser = Synchroniser(database)
     use_one_cpu(settings.port)
     try:

@@ -21,10 +21,11 @@ from pathlib import Path
 import schedule
 
 from profiles import SettingError
-from sync import BUSY, HERE, call_killed, open_database, sole_run, utc_now
+from sync import BUSY, HERE, call_killed, explained, open_database, sole_run, utc_now
 
 HOUR = timedelta(hours=1)
 RETRIES = 3
+CANNOT_START = "The clock, which looks each minute, cannot start synchronisations: see the log."
 
 log = logging.getLogger("persona404.nightly")
 
@@ -131,9 +132,9 @@ class Synchroniser:
         # A child that died before it could record its run was an attempt too.
         attempts += [self.started] if self.started else []
         success = datetime.fromisoformat(good) if good else None
-        if success and success > now:
-            log.warning("the last good synchronisation is to come: was the clock wrong?")
         if is_due(now, at, success, max(attempts, default=None), failures):
+            if success and success > now:
+                log.warning("the last good synchronisation is to come: was the clock wrong?")
             self.start()
 
     def stop(self) -> None:
@@ -155,8 +156,8 @@ def keep_time(synchroniser: Synchroniser, at: clock_time) -> None:
             synchroniser.start_if_due(at)
             synchroniser.fault = None
         except Exception as error:  # a job that raises would be run again at once
-            synchroniser.fault = "The clock cannot start synchronisations: the log says why."
-            log.error("schedule: %s: %s", type(error).__name__, error)
+            synchroniser.fault = CANNOT_START
+            log.error("schedule: %s: %s", type(error).__name__, explained(error))
 
     scheduler = schedule.Scheduler()
     look()

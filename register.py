@@ -126,7 +126,8 @@ def parse(page: Page, encoding: str | None) -> BeautifulSoup:
         reason = str(error)
     except Exception as error:  # a page may break a parser in any way
         reason = f"cannot be parsed: {type(error).__name__}"
-    gc.collect()  # what there is of a tree that was too large: the next page needs the room
+    # Down here, where no traceback holds the tree any more: the next page needs its room.
+    gc.collect()
     raise PageError(reason)
 
 

@@ -25,7 +25,7 @@ import traceback
 import zoneinfo
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -100,9 +100,9 @@ def log_to_stderr(level: int, before: str = "") -> None:
 
 
 def limit_memory() -> None:
-    """No page, however made, takes more of the machine than MEMORY."""
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    with suppress(ValueError):  # the machine allows less
+    """Keep this process's address space to MEMORY: no page, however made, takes more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY or soft > MEMORY:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
 
 
@@ -142,15 +142,25 @@ FAULTS = {  # https://www.sqlite.org/rescode.html
     sqlite3.SQLITE_IOERR: "the disk is full or broken",
     sqlite3.SQLITE_READONLY: "its file or folder may not be written",
     sqlite3.SQLITE_CANTOPEN: "its file or folder cannot be opened",
-    sqlite3.SQLITE_CORRUPT: "its file is damaged; restore a backup",
-    sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged; restore a backup (README)",
+    sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup (README)",
 }
+PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 def fault_of(error: sqlite3.Error) -> str:
     """What is wrong, for an operator; no path, and nothing of the program."""
-    code = getattr(error, "sqlite_errorcode", 0)  # an error of Python's own has none
-    return FAULTS.get(code & 0xFF, "see the log")
+    return FAULTS.get(code_of(error), "see the log")
+
+
+def explained(error: Exception) -> str:
+    """An error for the log: SQLite's own texts do not tell what to do."""
+    return f"{error} ({fault_of(error)})" if isinstance(error, sqlite3.Error) else str(error)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 of an error that is Python's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def erase(db: sqlite3.Connection) -> None:
@@ -548,7 +558,7 @@ def main(arguments: list[str] | None = None) -> int:
         log.error("would be refused: %s", error)
         return 1
     except sqlite3.Error as error:
-        log.error("failed: DATABASE: %s: %s (%s)", settings.database, error, fault_of(error))
+        log.error("failed: DATABASE: %s: %s", settings.database, explained(error))
         return 1
     except Exception as error:  # its text may quote a person; where it happened does not
         where = "".join(traceback.format_tb(error.__traceback__))

@@ -19,6 +19,8 @@ from test_sync import Held
 import app
 from profiles import SettingError
 
+pytestmark = pytest.mark.slow
+
 TWELVE = slugs(12)
 Start = Callable[..., Service]
 
