@@ -43,13 +43,12 @@ from nightly import Synchroniser, keep_time
 from profiles import SettingError
 from sync import (
     HERE,
-    PASSING,
     Settings,
     check_register,
-    code_of,
     explained,
     fault_of,
     log_to_stderr,
+    may_pass,
     open_database,
     read_settings,
 )
@@ -629,7 +628,7 @@ def main() -> int:
         return 2
     except sqlite3.Error as error:
         print(f"app.py: DATABASE: {database}: {explained(error)}", file=sys.stderr)
-        return 1 if code_of(error) in PASSING else 2  # systemd starts it again after 1
+        return 1 if may_pass(error) else 2  # systemd starts it again after 1
     synchroniser = Synchroniser(database)
     use_one_cpu(settings.port)
     try:

@@ -145,7 +145,6 @@ FAULTS = {  # https://www.sqlite.org/rescode.html
     sqlite3.SQLITE_CORRUPT: "its file is damaged; restore a backup (README)",
     sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup (README)",
 }
-PASSING = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 def fault_of(error: sqlite3.Error) -> str:
@@ -156,6 +155,11 @@ def fault_of(error: sqlite3.Error) -> str:
 def explained(error: Exception) -> str:
     """An error for the log: SQLite's own texts do not tell what to do."""
     return f"{error} ({fault_of(error)})" if isinstance(error, sqlite3.Error) else str(error)
+
+
+def may_pass(error: sqlite3.Error) -> bool:
+    """Whether the fault may be gone in a moment, without hands."""
+    return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def code_of(error: sqlite3.Error) -> int:

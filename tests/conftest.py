@@ -264,9 +264,9 @@ class Service:
             self.lines.put(line)
         self.lines.put("")
 
-    def wait_for(self, text: str, seconds: float = 30) -> str:
+    def wait_for(self, text: str) -> str:
         """The next line of the log that holds `text`."""
-        while line := self.lines.get(timeout=seconds):
+        while line := self.lines.get(timeout=30):
             self.log.append(line)
             if text in line:
                 return line
@@ -347,8 +347,8 @@ def free_port() -> int:
         return port
 
 
-def wait_until(done: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
+def wait_until(done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
     while not done():
         assert time.monotonic() < deadline
 
@@ -380,11 +380,12 @@ def ask_over(
         return Reply(answer.status, fields, answer.read())
 
 
+Figure = Callable[[str], None]
 FIGURES: list[str] = []  # what tests measured; SECURITY.md quotes what a run prints at its end
 
 
 @pytest.fixture
-def figure() -> Callable[[str], None]:
+def figure() -> Figure:
     return FIGURES.append
 
 

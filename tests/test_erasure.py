@@ -8,14 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from conftest import Listed, Register, Service
+from conftest import Figure, Listed, Register, Service
 
 import sync
 from register import Person
 
 pytestmark = pytest.mark.slow
-
-Figure = Callable[[str], None]
 
 
 def secret(draw: random.Random, longest: int) -> str:

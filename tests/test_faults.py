@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from conftest import (
     ROOT,
+    Figure,
     Register,
     Service,
     child_environ,
@@ -43,7 +44,6 @@ KILLS = 100
 TWELVE = slugs(12)
 FULL, LOCKED = "just now: the disk is full", "another program holds its lock"
 DAMAGED = "its file is damaged; restore a backup (README)"
-Figure = Callable[[str], None]
 Start = Callable[..., Service]
 
 

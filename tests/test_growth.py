@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import webtest
-from conftest import KEY, ask_wsgi, fill, made_up
+from conftest import KEY, Figure, ask_wsgi, fill, made_up
 
 import app
 
@@ -199,7 +199,7 @@ def call(api: app.API, draw: random.Random, host: Callable[[random.Random], str]
 )
 def test_a_million_calls_store_little(
     database: Path,
-    figure: Callable[[str], None],
+    figure: Figure,
     count: int,
     host: Callable[[random.Random], str],
     megabytes: int,

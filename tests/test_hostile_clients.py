@@ -12,13 +12,12 @@ from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
-from conftest import KEY, TLS, Reply, Service, fill, made_up, missing, prueba_profile
+from conftest import KEY, TLS, Figure, Reply, Service, fill, made_up, missing, prueba_profile
 from test_deploy import Instances, instances
 
 import app
 
 __all__ = ["instances"]  # a fixture
-Figure = Callable[[str], None]
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import pytest
 from conftest import (
     Answer,
+    Figure,
     Listed,
     Register,
     Web,
@@ -91,6 +92,17 @@ def redirects(path: str, to: str):
 
 def edits(path: str, old: str, new: str):
     return lambda register: register.web.edit(path, old, new)
+
+
+def says_it_is(path: str, kind: str):
+    """The page as it is, with another Content-Type."""
+
+    def turn_hostile(register: Register) -> None:
+        page = register.web.pages[path]
+        assert isinstance(page, Answer)
+        register.web.pages[path] = page._replace(headers=(("Content-Type", kind),))
+
+    return turn_hostile
 
 
 def endless(handler: BaseHTTPRequestHandler) -> None:
@@ -201,30 +213,16 @@ QUICK = {
         True,
     ),
     "called an image": Case(
-        lambda register: register.web.pages.update(
-            {FILE: register.web.pages[FILE]._replace(headers=(("Content-Type", "image/png"),))}
-        ),
+        says_it_is(FILE, "image/png"),
         "0 unreadable",
     ),
     "wrong charset": Case(
-        lambda register: register.web.pages.update(
-            {
-                LIST: register.web.pages[LIST]._replace(
-                    headers=(("Content-Type", "text/html; charset=utf-16"),)
-                )
-            }
-        ),
+        says_it_is(LIST, "text/html; charset=utf-16"),
         "nobody is listed",
         True,
     ),
     "unknown charset": Case(
-        lambda register: register.web.pages.update(
-            {
-                LIST: register.web.pages[LIST]._replace(
-                    headers=(("Content-Type", "text/html; charset=klingon"),)
-                )
-            }
-        ),
+        says_it_is(LIST, "text/html; charset=klingon"),
         "0 unreadable",
     ),
     "cookies": Case(cookies(20, 100), "0 unreadable"),
@@ -298,7 +296,7 @@ def check(case: Case, run: Run) -> None:
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_hostile_register_costs_a_record_or_a_run(
-    web: Web, tmp_path: Path, figure: Callable[[str], None], name: str
+    web: Web, tmp_path: Path, figure: Figure, name: str
 ) -> None:
     run = hostile_run(turned_hostile(QUICK[name], web, tmp_path))
     check(QUICK[name], run)
@@ -327,7 +325,7 @@ def long_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ru
 
 @pytest.mark.parametrize("name", LONG)
 def test_a_register_without_end_costs_a_page_s_time(
-    long_runs: dict[str, Run], figure: Callable[[str], None], name: str
+    long_runs: dict[str, Run], figure: Figure, name: str
 ) -> None:
     run = long_runs[name]
     check(LONG[name], run)
@@ -335,7 +333,7 @@ def test_a_register_without_end_costs_a_page_s_time(
     figure(f"hostile register, {name}: {run.seconds:.1f} s, {run.megabytes:.0f} MB, {run.outcome}")
 
 
-def test_ten_thousand_cards(register: Register, figure: Callable[[str], None]) -> None:
+def test_ten_thousand_cards(register: Register, figure: Figure) -> None:
     ten_thousand(register)
     run = hostile_run(register)
     assert "10000 listed, 10000 added, 0 found, 0 unreadable, 10000 active" in run.said

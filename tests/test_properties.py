@@ -4,14 +4,13 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote_plus
 
 import pytest
-from conftest import Reply, ask_wsgi, fill, made_up
+from conftest import Figure, Reply, ask_wsgi, fill, made_up
 
 import app
 
@@ -22,7 +21,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.slow
-Figure = Callable[[str], None]
 CASES = 2000
 TRIED = settings(max_examples=CASES, deadline=None, derandomize=True, database=None)
 LABELS = st.sampled_from(
@@ -85,7 +83,6 @@ def test_any_view_is_counted_once_or_not_at_all(
 
     with closing(sqlite3.connect(database)) as db:
         track()
-    with closing(sqlite3.connect(database)) as db:
         counted = db.execute("SELECT site, person, views FROM view").fetchall()
     assert 100 < total == sum(views for _, _, views in counted)
     assert {person for _, person, _ in counted} <= {f"prueba-{n}" for n in range(1, 26)}
