@@ -1,58 +1,58 @@
-"""A register's profile: the TOML file that says how its pages are read.
+"""A register's profile: the TOML file that says how the register's pages are read.
 
-`load_profile` gives a Profile, or one line that names the file and the key at fault. What
-each key means to whoever writes a profile stands in registers/README.md.
+`load_profile` makes a Profile of it. The keys are declared and checked here; registers/README.md
+explains them to authors of profiles.
 """
 
 import re
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urljoin, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import msgspec
-import requests
 import soupsieve
 import webencodings
 from msgspec import Meta, Struct
+
+from scrape.address import absolute
 
 # fmt: off
 MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
           "septiembre", "octubre", "noviembre", "diciembre")
 # fmt: on
-# "Ana X y Luis X", "Ana / Luis": several children in one record. Not so "Ramón y Cajal", with
-# one word behind its "y", and "y de la Cruz".
+# A name of several children: "Ana X y Luis X", "Ana / Luis". Not "Ramón y Cajal", with only one
+# word after its "y", nor "y de la Cruz".
 SEVERAL = r"[/;&+]|\sy\s+(?!del?\s)\S+\s+\S"
 
 Texts = str | tuple[str, ...]
 
 
-class SettingError(ValueError):
-    """A setting or profile that cannot be used: one line that names it, and the key."""
+class ProfileError(ValueError):
+    """A profile that cannot be used: one line that names its file and the key."""
 
 
 class Way(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to a text: where to look, what to take of it, which part to keep."""
+    """One way to a text: where it stands, what to take there, which part to keep."""
 
     card: Texts | None = None  # CSS selectors within the card; "" is the card itself
-    file: Texts | None = None  # or within the person's page
+    file: Texts | None = None  # or within the file page
     json: Texts | None = None  # or dotted paths within the record of a JSON list
-    label: Texts | None = None  # take what stands behind this label
+    label: Texts | None = None  # take the text after this label
     attr: str | None = None  # take this attribute, not the text
     pattern: str | None = None  # keep the groups of this regular expression
     join: str = " "  # between groups, and between the pieces of a list
-    template: str = "{}"  # what is kept goes into it in place of {}
+    template: str = "{}"  # the kept text replaces {} in it
 
     def __post_init__(self) -> None:
         if [self.card, self.file, self.json].count(None) != 2:
             raise ValueError("needs one of `card`, `file` and `json`")
-        if self.json is None:
-            for selector in filter(None, self.places):
-                check_selector("card" if self.on_card else "file", selector)
-        elif self.label or self.attr:
+        if self.json is not None and (self.label or self.attr):
             raise ValueError("`label` and `attr` do not go with `json`")
-        check_pattern("pattern", self.pattern or "")
         if "{}" not in self.template:
             raise ValueError("`template` has no {}")
+        for selector in self.places if self.json is None else ():
+            check_selector("card" if self.on_card else "file", selector)
+        check_pattern("pattern", self.pattern)
 
     @property
     def on_card(self) -> bool:
@@ -72,7 +72,7 @@ Ways = Annotated[tuple[Way, ...], Meta(min_length=1)]
 
 
 class Fields(Struct, frozen=True, forbid_unknown_fields=True):
-    """For each field its ways, in order: the first that yields a good value wins."""
+    """For each field its ways, in order: the first that yields a good value counts."""
 
     nombre: Ways
     fecha: Ways
@@ -92,7 +92,7 @@ class Fields(Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A register's description; registers/README.md explains each key."""
 
-    name: Annotated[str, Meta(pattern=r"^[a-z]+\Z")]
+    name: Annotated[str, Meta(pattern=r"^[a-z]+\Z")] = ""  # load_profile sets it
     start: Texts
     form: dict[str, str] | None = None
     first_page: Annotated[int, Meta(ge=0, le=1)] = 1
@@ -119,21 +119,20 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     pages: str | None = None
 
     def __post_init__(self) -> None:
-        check_selector("card", self.card or "*")
-        check_selector("next", self.next or "*")
+        check_selector("card", self.card)
+        check_selector("next", self.next)
         check_pattern("several", self.several)
+        check_address("placeholder", self.placeholder)
         if not as_tuple(self.start):
             raise ValueError("`start` has no address")
         for address in as_tuple(self.start):
             check_address("start", address.replace("{page}", "1"))
-        check_address("placeholder", self.placeholder or "https://registro.example/")
         if (self.card is None) == (self.records is None):
             raise ValueError("needs one of `card` (HTML lists) and `records` (JSON lists)")
         for way in (*self.ways, *self.pass_over, *self.last_page):
             if way.on_card and (way.json is None) != (self.records is None):
-                raise ValueError(
-                    "ways on the card say `json` where there are `records`, else `card`"
-                )
+                text = "ways on the card need `json` in a profile with `records`, else `card`"
+                raise ValueError(text)
         if self.next and (self.is_numbered or self.records is not None):
             raise ValueError("`next` goes neither with {page} nor with `records`")
         if self.last_page and not self.is_numbered:
@@ -143,7 +142,6 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        """All ways of all fields."""
         return sum(msgspec.structs.astuple(self.fields), ())
 
     @property
@@ -153,73 +151,57 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def own_hosts(self) -> set[str]:
-        """The only hosts that are ever asked for a page."""
-        return {urlsplit(absolute("", a)).netloc for a in as_tuple(self.start)} | set(
-            as_tuple(self.hosts)
-        )
+        """The only hosts that are ever asked for a page; with the port, if one is given."""
+        starts = {urlsplit(absolute("", address)).netloc for address in as_tuple(self.start)}
+        return starts.union(as_tuple(self.hosts))
 
 
 def as_tuple(texts: Texts | None) -> tuple[str, ...]:
+    """One text, a list of them or none, as a tuple."""
     return (texts,) if isinstance(texts, str) else texts or ()
 
 
-def check_selector(key: str, selector: str) -> None:
+def check_selector(key: str, selector: str | None) -> None:
     try:
-        soupsieve.compile(selector)
+        soupsieve.compile(selector or "*")
     except (soupsieve.SelectorSyntaxError, NotImplementedError) as error:
-        raise ValueError(f"`{key}` is no CSS selector: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"`{key}` is not a CSS selector: {str(error).splitlines()[0]}") from None
 
 
-def check_pattern(key: str, pattern: str) -> None:
+def check_pattern(key: str, pattern: str | None) -> None:
     try:
-        re.compile(pattern)
+        re.compile(pattern or "")
     except re.error as error:
-        raise ValueError(f"`{key}` is no regular expression: {error}") from None
+        raise ValueError(f"`{key}` is not a regular expression: {error}") from None
 
 
-def check_address(key: str, address: str) -> None:
+def check_address(key: str, address: str | None) -> None:
     try:
-        absolute("", address)
+        if address:
+            absolute("", address)
     except ValueError:
-        raise ValueError(f"`{key}` is no http or https address: {address}") from None
+        raise ValueError(f"`{key}` is not an http or https address: {address}") from None
 
 
 def load_profile(path: Path) -> Profile:
-    """The profile in the TOML file `path`. A SettingError is one line that names the file
-    and the key. The paths in a profile start at its own folder."""
+    """Read the profile in the TOML file `path`; `registers/demo.toml` is the register `demo`.
+
+    Paths in a profile start at its own folder; here they are made absolute. ProfileError where
+    the file cannot be read or says what it may not say.
+    """
     try:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
-        for key in ("pages", "ca_bundle"):
-            name = getattr(profile, key)
-            if name is not None:
-                if not (path.parent / name).exists():
-                    raise ValueError(f"`{key}`: there is no {name} beside the profile")
-                profile = msgspec.structs.replace(profile, **{key: str(path.parent / name)})
+        if profile.name not in ("", path.stem):
+            raise ValueError(f"`name` is {profile.name}, but the file name says {path.stem}")
+        paths = {"pages": profile.pages, "ca_bundle": profile.ca_bundle}
+        for key, name in paths.items():
+            if name is not None and not (path.parent / name).exists():
+                raise ValueError(f"`{key}`: there is no {name} beside the profile")
+            paths[key] = name and str(path.parent / name)
+        return msgspec.structs.replace(profile, name=path.stem, **paths)
     except OSError as error:
-        raise SettingError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # TOMLDecodeError and ValidationError as well
+        raise ProfileError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # msgspec's and tomllib's errors too
         odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
         hint = " (it stands above [fields])" if odd and odd[1] in Profile.__struct_fields__ else ""
-        raise SettingError(f"{path}: {error}{hint}") from None
-    return profile
-
-
-def absolute(base: str, text: str) -> str:
-    """The web address `text` as seen from the page `base`, escaped as a browser sends it.
-    ValueError where that is no http or https address."""
-    address = urljoin(base, text.strip())
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        raise ValueError("no web address")
-    prepared = requests.Request("GET", address).prepare().url
-    if prepared is None or len(prepared) > 2000:
-        raise ValueError("too long")
-    return prepared
-
-
-def https(address: str) -> str:
-    """`address` with http raised to https."""
-    parts = urlsplit(address)
-    if parts.scheme != "http":
-        return address
-    return urlunsplit(("https", parts.netloc.removesuffix(":80"), *parts[2:]))
+        raise ProfileError(f"{path}: {error}{hint}") from None

@@ -1,0 +1,194 @@
+"""From a page's bytes to its document, and to the text that a reader of the page sees.
+
+    Page --parse_html--> tree ---------> visible_text, after_label
+    Page --parse_json--> JSON value ---> value_at, json_text
+
+A page's encoding is decided in `encoding_of`.
+"""
+
+import gc
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeGuard
+
+import webencodings
+from bs4 import BeautifulSoup, Tag
+from bs4.dammit import EncodingDetector
+from bs4.element import CData, NavigableString, PageElement
+
+from person import comparable
+from scrape.address import absolute
+from scrape.fetch import Page, PageError
+
+# fmt: off
+BLOCKS = {
+    "address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div", "dl",
+    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+    "header", "hr", "html", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table",
+    "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+}
+# fmt: on
+UNSEEN = ("script", "style", "template")
+AROUND_VALUE = " :\t\r\n\xa0"  # stripped from the value of a label
+LABEL = re.compile(r"[^:\d]{1,40}:")
+
+
+class Document(NamedTuple):
+    """A parsed page."""
+
+    root: Any  # a BeautifulSoup tree, or a JSON value
+    base: str  # the address that its links start from
+
+
+def parse_html(page: Page, encoding: str | None) -> Document:
+    """The page's tree as a browser builds it. `encoding` is the profile's, if it has one."""
+    body, _ = EncodingDetector.strip_byte_order_mark(page.body)
+    try:
+        tree = BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
+        return Document(tree, base_of(tree, page.url))
+    except PageError as error:  # the time limit
+        reason = str(error)
+    except Exception as error:  # a page may break a parser in any way
+        reason = f"cannot be parsed: {type(error).__name__}"
+    # Here no traceback refers to the half-built tree: free its memory for the next page.
+    gc.collect()
+    raise PageError(reason)
+
+
+def parse_json(page: Page, encoding: str | None) -> Document:
+    """The page's JSON value. PageError where it has none."""
+    try:
+        text, _ = webencodings.decode(page.body, encoding_of(page, encoding))
+        return Document(json.loads(text), page.url)
+    except (ValueError, RecursionError):
+        raise PageError("it is not JSON") from None
+
+
+def encoding_of(page: Page, encoding: str | None) -> str:
+    """The encoding of the byte order mark, else `encoding`, else the Content-Type's, else UTF-8
+    if the body is valid UTF-8, else that of a <meta>, else UTF-8."""
+    _, mark = EncodingDetector.strip_byte_order_mark(page.body)
+    declared = EncodingDetector.find_declared_encoding(page.body, is_html=True)
+    with suppress(UnicodeDecodeError):
+        page.body.decode()
+        declared = "utf-8"
+    names = [mark, encoding, page.charset, declared, "utf-8"]
+    return next(name for name in names if name and webencodings.lookup(name))
+
+
+def base_of(tree: BeautifulSoup, url: str) -> str:
+    """The address that a page's links start from: <base href>, else its own, `url`."""
+    base = tree.select_one("base[href]")
+    try:
+        return absolute(url, str(base["href"])) if base else url
+    except ValueError:
+        return url
+
+
+def is_visible(node: PageElement) -> TypeGuard[NavigableString]:
+    """Whether `node` is text that a reader sees: not a comment, script or style."""
+    if type(node) not in (NavigableString, CData):
+        return False
+    return node.parent is None or node.parent.name not in UNSEEN
+
+
+def visible_text(scope: Tag) -> str:
+    """The text that a reader sees: a line for each block and each <br>, spaces folded."""
+    parts: list[str] = []
+    block: Tag | None = None
+    for node in scope.descendants:
+        if isinstance(node, Tag) and node.name == "br":
+            parts.append("\n")
+        elif is_visible(node):
+            if (around := block_around(node)) is not block:
+                parts.append("\n")
+                block = around
+            parts.append(re.sub(r"\s+", " ", node))
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def block_around(node: PageElement) -> Tag | None:
+    """The innermost block that `node` is in."""
+    around = node.parent
+    while around is not None and around.name not in BLOCKS:
+        around = around.parent
+    return around
+
+
+def after_label(scope: Tag, label: str) -> Iterator[str]:
+    """The value of each `label` in `scope`, "" for one that has no value.
+
+    A value is the rest of the label's own text (`Edad: 15`), or what follows it
+    (`<b>Edad</b> 15`), or what follows the element that contains only the label
+    (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`).
+    """
+    wanted = comparable(label)
+    for string in filter(is_visible, scope.descendants):
+        head, _, rest = string.partition(":")
+        if comparable(head) != wanted:
+            continue
+        node = string.parent
+        value = value_beside(string, node.name if node else "", rest)
+        while value is None and node and node is not scope:
+            if comparable(visible_text(node)) != wanted:
+                break
+            value = value_beside(node, node.name)
+            node = node.parent
+        yield value or ""
+
+
+def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
+    """The value that begins with `rest` and continues in the siblings after `label`, which is or
+    stands in an element `tag`. None where nothing follows, "" where another label does.
+
+    A value of text ends at the next block, <br> or element `tag`. A value that begins with an
+    element ends at the next element.
+    """
+    value = rest
+    element: Tag | None = None  # that the value begins with
+    on_next_line = False
+    for sibling in label.next_siblings:
+        if is_visible(sibling):
+            value += sibling
+        elif not isinstance(sibling, Tag):
+            continue
+        elif element:
+            break
+        elif value.strip(AROUND_VALUE):
+            if sibling.name in (*BLOCKS, "br", tag):
+                break
+            value += visible_text(sibling)
+        elif sibling.name == "br":
+            on_next_line = True
+        else:
+            element = sibling
+            text = visible_text(sibling)
+            if text.endswith(":") or (sibling.name == tag and tag in ("dt", "th")):
+                return ""
+            value += text
+    value = " ".join(value.split()).strip(AROUND_VALUE)
+    if on_next_line and LABEL.match(value):
+        return ""
+    return value if value or element else None
+
+
+def value_at(document: Any, path: str) -> Any:
+    """The value at a dotted path such as `a.b.0.c` in a JSON document, or None."""
+    for name in filter(None, path.split(".")):
+        if isinstance(document, list) and name.isdecimal():
+            document = document[int(name)] if int(name) < len(document) else None
+        else:
+            document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+def json_text(value: Any) -> str:
+    """A JSON value as text; of a string with HTML in it, its visible text."""
+    if isinstance(value, str):
+        return visible_text(BeautifulSoup(value, "html5lib")) if "<" in value else value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value) if isinstance(value, bool | int | float) else ""

@@ -1,0 +1,145 @@
+"""What a way of the profile yields in a card, a file page or a JSON record, and how far it got.
+
+    way, scope --extract--> text, Match        (fields)
+    way, scope --match_stamp--> Match          (pass_over)
+    way, scope --extract_all--> texts, Match   (last_page)
+
+These functions keep no state; their callers note each Match in a Usage.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import product
+from typing import Any
+
+import msgspec
+import soupsieve
+
+from person import comparable
+from scrape.profile import Profile, Texts, Way, as_tuple
+from scrape.text import after_label, json_text, value_at, visible_text
+
+Scope = Any  # a Tag, or a JSON value
+
+
+class Match(IntEnum):
+    """How far a way got."""
+
+    NO_PLACE = 0  # no element matches its selector, no value stands at its path
+    PLACE_ONLY = 1  # its place is there, but not its label, pattern or text
+    COMPLETE = 2
+
+
+UNUSED = {
+    Match.NO_PLACE: "matches nothing anywhere",
+    Match.PLACE_ONLY: "its place is there, but not its label, pattern or text",
+}
+
+
+@dataclass
+class Usage:
+    """What a reading has used of its profile so far."""
+
+    matches: dict[Way, Match] = field(default_factory=dict)  # the best of each way that was tried
+    keys: set[str] = field(default_factory=set)  # which of `card`, `next`, `no_photo` matched
+
+    def note(self, way: Way, match: Match) -> None:
+        self.matches[way] = max(match, self.matches.get(way, Match.NO_PLACE))
+
+
+def unused(profile: Profile, usage: Usage) -> list[str]:
+    """A line for each part of the profile that was tried and matched nothing."""
+    keys = [key for key in ("card", "next", "no_photo") if getattr(profile, key)]
+    lines = [f"{key}: {UNUSED[Match.NO_PLACE]}" for key in keys if key not in usage.keys]
+    lists = {"pass_over": profile.pass_over, "last_page": profile.last_page}
+    for name, ways in msgspec.structs.asdict(profile.fields).items():
+        lists[f"fields.{name}"] = ways
+    for key, ways in lists.items():
+        matches = [usage.matches.get(way) for way in ways]
+        lines += [f"{key}[{i}]: {UNUSED[m]}" for i, m in enumerate(matches) if m in UNUSED]
+    return lines
+
+
+def extract(way: Way, scope: Scope, missing: Texts = ()) -> tuple[str, Match]:
+    """What `way` yields in `scope`: of each place and label the first text, joined; or "".
+
+    `missing` are texts that count as nothing.
+    """
+    pieces = []
+    match = Match.NO_PLACE
+    for place, label in product(way.places, way.labels):
+        for text in texts_at(way, scope, place, label):
+            match = max(match, Match.PLACE_ONLY)
+            if kept := keep(way, text, missing):
+                pieces.append(kept)
+                break
+    if not pieces:
+        return "", match
+    return way.template.replace("{}", way.join.join(pieces)), Match.COMPLETE
+
+
+def extract_all(way: Way, scope: Scope, missing: Texts = ()) -> tuple[list[str], Match]:
+    """Every text that `way` yields in `scope`, not joined."""
+    steps = product(way.places, way.labels)
+    texts = [text for step in steps for text in texts_at(way, scope, *step)]
+    kept = [text for text in (keep(way, text, missing) for text in texts) if text]
+    if kept:
+        return kept, Match.COMPLETE
+    return [], Match.PLACE_ONLY if texts else Match.NO_PLACE
+
+
+def match_stamp(way: Way, scope: Scope) -> Match:
+    """COMPLETE where the stamp is in `scope`: the way's pattern, without one any text, or the
+    element itself if the way is only a selector."""
+    bare = not way.pattern and not way.label and not way.attr and way.json is None
+    match = Match.NO_PLACE
+    for place, label in product(way.places, way.labels):
+        for text in texts_at(way, scope, place, label):
+            if bare or re.search(way.pattern or r"\S", text, re.IGNORECASE):
+                return Match.COMPLETE
+            match = Match.PLACE_ONLY
+    return match
+
+
+def is_stamped(ways: tuple[Way, ...], scope: Scope, usage: Usage) -> bool:
+    """Whether one of `ways`, of pass_over, finds its stamp in `scope`."""
+    for way in ways:
+        match = match_stamp(way, scope)
+        usage.note(way, match)
+        if match == Match.COMPLETE:
+            return True
+    return False
+
+
+def texts_at(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
+    """The texts at a place of `way`: one for each element, label or value there."""
+    if way.json is not None:
+        if (value := value_at(scope, place)) is not None:
+            yield fold(json_text(value))
+        return
+    for element in soupsieve.iselect(place, scope) if place else [scope]:
+        if way.attr is not None:
+            value = element.get(way.attr) or ""
+            yield fold(value if isinstance(value, str) else " ".join(value))
+        elif label is not None:
+            yield from after_label(element, label)
+            yield ""  # the place is there, if not the label
+        else:
+            yield visible_text(element)
+
+
+def fold(text: str) -> str:
+    """`text` with the spaces of each line folded."""
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+
+
+def keep(way: Way, text: str, missing: Texts) -> str:
+    """The part of `text` that the way's pattern keeps; "" for one of `missing`."""
+    kept = text.strip()
+    if way.pattern is not None:
+        match = re.search(way.pattern, text, re.IGNORECASE)
+        groups = (match.groups() or (match[0],)) if match else ()
+        kept = way.join.join(group.strip() for group in groups if group)
+    return "" if comparable(kept) in map(comparable, as_tuple(missing)) else kept
