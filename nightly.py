@@ -1,31 +1,36 @@
-"""When to synchronise, and the child process that does.
+"""When to synchronise, and the child process that does it.
 
-    keep_time --each minute--> start_if_due --is_due--> Synchroniser.start --> sync.py
-    the API's trigger ---------------------------------^
+    keep_schedule --each minute--> Synchroniser.start_if_due --is_due--> sync.py
+    /api/scrape/trigger ---------> Synchroniser.trigger ---------------> sync.py
 
-What is due is a pure function of the time, the last good run and the last attempt.
+What is due is a pure function of the time, the last good run and the last attempt. The child is a
+process because parsing HTML in a thread of the service would starve the requests.
 """
 
 import logging
+import math
 import os
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from datetime import time as clock_time
 from pathlib import Path
 
 import schedule
 
-from profiles import SettingError
-from sync import BUSY, HERE, call_killed, explained, open_database, sole_run, utc_now
+import store
+from settings import HERE, SettingError
 
 HOUR = timedelta(hours=1)
 RETRIES = 3
-CANNOT_START = "The clock, which looks each minute, cannot start synchronisations: see the log."
+TRIGGER_SECONDS = 600  # between two synchronisations that the trigger starts
+CHILD_SECONDS = 5 * 3600.0  # a run ends itself after 4 hours: a child that takes 5 hangs
+CANNOT_START = "The clock cannot start a synchronisation: see the log. It tries again each minute."
+# Read at the import, so before use_one_cpu() can be called. macOS has no such call.
+ALL_CPUS = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
 
 log = logging.getLogger("persona404.nightly")
 
@@ -45,12 +50,12 @@ def is_due(
     last_attempt: datetime | None,
     failures: int,
 ) -> bool:
-    """Whether a synchronisation should start by itself.
+    """Whether a synchronisation should start by itself. All times are aware.
 
-    Each SYNC_AT wants one good run, at once where it was missed (service down, or new).
-    `failures` counts the runs since the latest SYNC_AT that did not end well: after the
-    first come RETRIES more, an hour apart. A time that lies in the future is of a clock
-    that was wrong, and says nothing. All times are aware.
+    Each SYNC_AT wants one good run; one that was missed (the service was down, or is new) is made
+    up for at once. `failures` counts the runs since the latest SYNC_AT that did not end well:
+    after the first, RETRIES more follow, an hour apart. A time in the future comes from a clock
+    that was wrong, and is ignored.
     """
     if last_attempt and timedelta(0) <= now - last_attempt < HOUR:
         return False
@@ -59,85 +64,120 @@ def is_due(
     return failures <= RETRIES
 
 
+def keep_schedule(synchroniser: "Synchroniser", at: clock_time) -> None:
+    """Check every minute, on the minute, whether a synchronisation is due; never return."""
+
+    def check() -> None:
+        try:
+            synchroniser.start_if_due(at)
+            synchroniser.fault = None
+        except Exception as error:  # schedule runs a job that raises again at once
+            synchroniser.fault = CANNOT_START
+            log.error("schedule: %s: %s", type(error).__name__, error)
+
+    scheduler = schedule.Scheduler()
+    check()
+    while True:
+        scheduler.run_pending()
+        if not scheduler.jobs or (scheduler.idle_seconds or 0) > 60:
+            scheduler.clear()  # the clock was set back: schedule would wait for the old time
+            scheduler.every().minute.at(":00").do(check)
+        time.sleep(max(0.1, min(scheduler.idle_seconds or 0, 60)))
+
+
+class NotNow(Exception):
+    """A synchronisation cannot be started now. `seconds`: how long to wait; 0 while one runs."""
+
+    def __init__(self, seconds: int):
+        self.seconds = seconds
+
+
 class Synchroniser:
-    """sync.py as a child process, one at a time: parsing in a thread of this process would
-    starve the requests (the GIL)."""
+    """Runs sync.py as a child process, one at a time."""
 
     def __init__(self, database: Path):
         self.database = database
         self.child: subprocess.Popen[bytes] | None = None
-        self.started: datetime | None = None
+        self.started: datetime | None = None  # the last child
+        self.triggered = -math.inf  # the last child of the trigger, monotonic
         self.stopped = False
         self.fault: str | None = None  # why the clock could not start one
         self.guard = threading.Lock()
-        self.cpus = os.sched_getaffinity(0)
 
-    def start(self) -> bool:
-        """Begin a synchronisation. False while one runs, whoever started it."""
+    def trigger(self) -> None:
+        """Start a synchronisation for the API. NotNow while one runs, and within TRIGGER_SECONDS
+        of the last one that the trigger started."""
         with self.guard:
-            if self.stopped or (self.child and self.child.poll() is None):
-                return False
-            with sole_run(self.database) as alone:
-                if not alone:
-                    return False
-            with closing(open_database(self.database, busy_seconds=1)) as db:
-                last_run = db.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()[0]
-            # Should another one slip in now, the child says so and the work is done anyway.
-            self.started = datetime.now(UTC)
-            self.child = subprocess.Popen(
-                [sys.executable, str(HERE / "sync.py")],
-                env={name: text for name, text in os.environ.items() if name != "API_KEY"},
-                stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),
-            )
-            with suppress(OSError):  # it ended at once
-                os.sched_setaffinity(self.child.pid, self.cpus)
-            arguments = (self.child, last_run)
-            threading.Thread(target=self.watch, args=arguments, daemon=True).start()
-            return True
-
-    def watch(self, child: subprocess.Popen[bytes], last_run: int) -> None:
-        """Wait for the child's end; record one that it could not record itself: a profile
-        that it could not read, a signal that killed it."""
-        status = child.wait()
-        if status in (0, BUSY):
-            return
-        log.error("sync.py ended with status %d", status)
-        failed = (
-            "INSERT INTO run (started, ended, outcome, reason) SELECT :now, :now, 'failed', :reason"
-            " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)"
-        )
-        reason = f"sync.py ended with status {status}: the log says why"
-        values = {"now": utc_now(), "reason": reason, "last_run": last_run}
-        try:
-            with sole_run(self.database) as alone:
-                if alone:
-                    with closing(open_database(self.database, busy_seconds=60)) as db:
-                        call_killed(db)
-                        db.execute(failed, values)
-        except (sqlite3.Error, SettingError) as error:
-            log.error("this end is not on record: %s", error)
+            self.check_idle()
+            wait = self.triggered + TRIGGER_SECONDS - time.monotonic()
+            if wait > 0:
+                raise NotNow(math.ceil(wait))
+            self.start()
+            self.triggered = time.monotonic()
 
     def start_if_due(self, at: clock_time) -> None:
+        """Start a synchronisation if one is due and none runs."""
         now = datetime.now(UTC)
         slot = latest_slot(now, at).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        with closing(open_database(self.database, busy_seconds=1)) as db:
-            good, last, failures = db.execute(
+        with store.open_database(self.database, busy_seconds=1) as db:
+            *times, failures = db.execute(
                 "SELECT (SELECT ended FROM last_good),"
                 " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
                 " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started BETWEEN ? AND ?)",
-                [slot, utc_now()],
+                [slot, store.utc_now()],
             ).fetchone()
-        attempts = [datetime.fromisoformat(last)] if last else []
+        success, attempt = (datetime.fromisoformat(text) if text else None for text in times)
         # A child that died before it could record its run was an attempt too.
-        attempts += [self.started] if self.started else []
-        success = datetime.fromisoformat(good) if good else None
-        if is_due(now, at, success, max(attempts, default=None), failures):
-            if success and success > now:
-                log.warning("the last good synchronisation is to come: was the clock wrong?")
+        attempts = [moment for moment in (attempt, self.started) if moment]
+        if not is_due(now, at, success, max(attempts, default=None), failures):
+            return
+        if success and success > now:
+            log.warning("the last good run is dated in the future: was the clock wrong?")
+        with self.guard, suppress(NotNow):
+            self.check_idle()
             self.start()
 
+    def check_idle(self) -> None:
+        """NotNow while a synchronisation runs."""
+        if self.stopped or (self.child and self.child.poll() is None):
+            raise NotNow(0)
+        with store.run_lock(self.database) as locked:
+            if not locked:
+                raise NotNow(0)
+
+    def start(self) -> None:
+        """Start the child. If another run begins first, the child exits with 75."""
+        with store.open_database(self.database, busy_seconds=1) as db:
+            (last_run,) = db.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()
+        self.child = start_sync()
+        self.started = datetime.now(UTC)
+        threading.Thread(target=self.wait, args=(self.child, last_run), daemon=True).start()
+
+    def wait(self, child: "subprocess.Popen[bytes]", last_run: int) -> None:
+        """Wait for the child's end, or end it; record what it could not record itself: that it
+        was killed, or, with no run after `last_run`, that it began none."""
+        try:
+            status = child.wait(CHILD_SECONDS)
+        except subprocess.TimeoutExpired:
+            log.error("sync.py hangs: it is ended after %.0f hours", CHILD_SECONDS / 3600)
+            child.kill()
+            status = child.wait()
+        if status in (0, os.EX_TEMPFAIL):  # 75: another synchronisation was faster
+            return
+        log.error("sync.py ended with status %d", status)
+        reason = f"sync.py ended with status {status}: the log says why"
+        try:
+            with (
+                store.open_database(self.database, busy_seconds=5) as db,
+                store.run_lock(self.database) as locked,
+            ):
+                if locked:
+                    store.record_dead_child(db, last_run, reason)
+        except (store.DatabaseUnavailable, SettingError) as error:
+            log.error("this end is not on record: %s", error)
+
     def stop(self) -> None:
+        """End the child, if one runs, and start no other."""
         with self.guard:
             self.stopped = True
             if self.child and self.child.poll() is None:
@@ -148,22 +188,27 @@ class Synchroniser:
                     self.child.kill()
 
 
-def keep_time(synchroniser: Synchroniser, at: clock_time) -> None:
-    """Look every minute, on the minute, whether a synchronisation is due; never return."""
+def start_sync(*options: str) -> "subprocess.Popen[bytes]":
+    """Start sync.py, without the API key, on all CPUs, its output in the log of this process."""
+    child = subprocess.Popen(
+        [sys.executable, str(HERE / "sync.py"), *options],
+        env={name: text for name, text in os.environ.items() if name != "API_KEY"},
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr.fileno(),
+    )
+    set_cpus(child.pid, ALL_CPUS)
+    return child
 
-    def look() -> None:
-        try:
-            synchroniser.start_if_due(at)
-            synchroniser.fault = None
-        except Exception as error:  # a job that raises would be run again at once
-            synchroniser.fault = CANNOT_START
-            log.error("schedule: %s: %s", type(error).__name__, explained(error))
 
-    scheduler = schedule.Scheduler()
-    look()
-    while True:
-        scheduler.run_pending()
-        if not scheduler.jobs or (scheduler.idle_seconds or 0) > 60:
-            scheduler.clear()  # the clock was set back: schedule would wait for the old time
-            scheduler.every().minute.at(":00").do(look)
-        time.sleep(max(0.1, min(scheduler.idle_seconds or 0, 60)))
+def use_one_cpu(number: int) -> None:
+    """Keep this process on one CPU: the GIL lets one thread run at a time, and waking the next
+    one on another CPU takes longer than most requests (README, "Speed"). Instances with
+    consecutive numbers share the CPUs out."""
+    if ALL_CPUS:
+        set_cpus(0, {sorted(ALL_CPUS)[number % len(ALL_CPUS)]})
+
+
+def set_cpus(pid: int, cpus: set[int]) -> None:
+    if cpus:
+        with suppress(OSError):  # not allowed here, or the process has ended: slower, no worse
+            os.sched_setaffinity(pid, cpus)

@@ -1,0 +1,113 @@
+"""The settings of both programs: environment variables, validated at the start.
+
+README, "Settings", says what each means. An empty one counts as not set, and relative paths start
+at the folder of this file. SettingError is one line that names the setting.
+"""
+
+import logging
+import os
+import re
+import time
+import tomllib
+import zoneinfo
+from collections.abc import Mapping
+from datetime import time as clock_time
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used: one line that names it."""
+
+
+class Settings(NamedTuple):
+    """All settings of README."""
+
+    host: str
+    port: int
+    api_key: str | None
+    sync_at: clock_time | None  # None: something else runs sync.py
+    register: str  # its name
+    profile: Path  # the TOML file that describes it
+    reads_folder: bool  # whether its pages are a folder on this disk
+    database: Path
+    contact: str | None
+
+
+def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
+    """All settings; of the profile only what the web service needs (scrape/profile.py checks the
+    rest). Without `need_contact` no register is going to be asked for pages."""
+    port = environ.get("PORT") or "8080"
+    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise SettingError("PORT: must be a number from 0 (any free port) to 65535")
+    api_key = environ.get("API_KEY") or None
+    if api_key and not re.fullmatch("[!-~]{20,}", api_key):
+        raise SettingError("API_KEY: must be at least 20 ASCII characters without spaces")
+    sync_at = environ.get("SYNC_AT") or "03:00"
+    if sync_at != "off" and not re.fullmatch("([01][0-9]|2[0-3]):[0-5][0-9]", sync_at):
+        raise SettingError("SYNC_AT: must be a time such as 03:00, or off")
+    check_time_zone(environ.get("TZ", ""))
+    profile, database = read_paths(environ)
+    reads_folder = "pages" in read_toml(profile)
+    contact = environ.get("CONTACT") or None
+    if contact and not re.fullmatch(r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", contact):
+        raise SettingError("CONTACT: must be a mail or https address")
+    if need_contact and not contact and not reads_folder:
+        raise SettingError("CONTACT: a mail or https address must tell the register who reads it")
+    return Settings(
+        host=environ.get("HOST") or "127.0.0.1",
+        port=int(port),
+        api_key=api_key,
+        sync_at=None if sync_at == "off" else clock_time.fromisoformat(sync_at),
+        register=profile.stem,
+        profile=profile,
+        reads_folder=reads_folder,
+        database=database,
+        contact=contact,
+    )
+
+
+def read_paths(environ: Mapping[str, str]) -> tuple[Path, Path]:
+    """The profile, whose file name is the register's name, and the database."""
+    profile = HERE / (environ.get("REGISTER") or "registers/demo.toml")
+    if not re.fullmatch(r"[a-z]+\.toml", profile.name):
+        raise SettingError(f"REGISTER: {profile}: the file's name must be a to z and .toml")
+    database = HERE / (environ.get("DATABASE") or f"data/{profile.stem}.db")
+    if database.is_dir() or not database.parent.is_dir():
+        raise SettingError(f"DATABASE: {database} is not a file in an existing folder")
+    return profile, database
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise SettingError(f"REGISTER: {path}: {error.strerror}") from None
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ones
+        raise SettingError(f"REGISTER: {path}: {error}") from None
+
+
+def check_time_zone(name: str) -> None:
+    """The C library silently takes a misspelt TZ for UTC."""
+    try:
+        if name:
+            zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise SettingError(f"TZ: {name} is no time zone that this machine knows") from None
+
+
+def set_up_process(level: int, prefix: str = "") -> None:
+    """Set up what both programs need: a log on stderr in local time, and files that only their
+    owner may read. Other packages log errors only, since their lines may quote addresses."""
+    os.umask(0o077)
+    if os.environ.get("TZ") == "":  # the C library takes it for UTC, we for not set
+        del os.environ["TZ"]
+        time.tzset()
+    logging.basicConfig(
+        format=f"{prefix}%(asctime)s %(levelname)s %(message)s",
+        datefmt="%Y-%m-%dT%H:%M:%S%z",
+        level=logging.ERROR,
+    )
+    logging.getLogger("persona404").setLevel(level)
