@@ -1,16 +1,18 @@
-"""Raw waitress with a constant body: PORT BYTES. As app.py runs it: its settings, one CPU."""
+"""Raw waitress with a constant body, and nothing else of the service: PORT BYTES SETTINGS.
 
+SETTINGS is JSON: waitress' own settings, the headers to send, and whether to keep to one CPU."""
+
+import json
+import logging
+import os
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import waitress
 
-import app
-
-port, size = int(sys.argv[1]), int(sys.argv[2])
+port, size, settings = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
 BODY = b"x" * size
-HEADERS = [("Content-Type", "application/json"), ("Content-Length", str(size))]
-HEADERS += [("Cache-Control", "no-store"), *app.COMMON_HEADERS]
+HEADERS = [(name, value) for name, value in settings["headers"]]
+HEADERS += [("Content-Length", str(size))]
 
 
 def constant(environ, start_response):
@@ -18,7 +20,8 @@ def constant(environ, start_response):
     return [BODY]
 
 
-if "--any-cpu" not in sys.argv:
-    app.use_one_cpu(port)
-app.log_to_stderr(app.logging.ERROR)
-app.waitress.create_server(constant, host="127.0.0.1", port=port, **app.WAITRESS).run()
+if settings["one_cpu"]:
+    cpus = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpus[port % len(cpus)]})
+logging.basicConfig(level=logging.ERROR)
+waitress.create_server(constant, host="127.0.0.1", port=port, **settings["waitress"]).run()
