@@ -113,6 +113,7 @@ class Reader:
                 self.local.db = connect(self.database, READ_SECONDS)
                 self.local.db.row_factory = sqlite3.Row
                 self.local.db.execute("PRAGMA query_only = ON")
+                self.local.db.execute("PRAGMA temp_store = FILE")  # for long sums of views
             rows: list[sqlite3.Row] = self.local.db.execute(sql, values).fetchall()
             return rows
         except sqlite3.Error as error:
