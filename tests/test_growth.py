@@ -1,221 +1,201 @@
-"""What anybody may make the service store or compute is bounded."""
+"""Anybody can send views: what they cost in disk, in memory and in time is bounded."""
 
 import random
 import sqlite3
 import string
-import time
-from collections.abc import Callable, Iterator
+import tracemalloc
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import webtest
-from conftest import KEY, Figure, ask_wsgi, fill, made_up
 
-import app
+from conftest import Figure
+from store import Reader, open_database, transaction
+from support import KEY
+from support.api import Api, ServedApi, ask_wsgi, fill, made_up, views_of
+from support.client import Client
+from views import KEPT_DAYS, NEW_SITES_A_DAY, PENDING, SITES, write_views
+
+pytestmark = pytest.mark.slow
+
+PERSONS = [made_up(n) for n in range(300)]
 
 
-def api_of(database: Path) -> webtest.TestApp:
-    return webtest.TestApp(app.create_app(database, "prueba", KEY))
+def longest_host(label: str) -> str:
+    """A host name of 253 characters."""
+    return ".".join(["a" * 63, "b" * 63, "c" * 63, f"{label:x>61}"])
 
 
-def track(api: webtest.TestApp, site: str, person: int = 1) -> None:
-    assert api.get(f"/api/track?e=view&p=prueba-{person}&d={site}").json == {"ok": True}
+def day(ago: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=ago)).date().isoformat()
 
 
-def stored(database: Path) -> set[tuple[str, str, int]]:
+def bytes_in(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def test_a_million_calls_store_little(database: Path, figure: Figure, full: bool) -> None:
+    """Not over a socket: a million would take ten minutes."""
+    fill(database, PERSONS)
+    api, draw = Api(database), random.Random(404)
+    dates = {day(ago=0)}
+    api.views.thread.start()
+    calls = 1_000_000 if full else 50_000
+    for _ in range(calls):
+        host = longest_host("".join(draw.choices(string.ascii_lowercase, k=20)))
+        query = f"e=view&p=prueba-{draw.randrange(300)}&d={host}"
+        assert ask_wsgi(api.app, "/api/track", query).status == 200
+    api.views.stop()
+    dates.add(day(ago=0))  # two if it was midnight (UTC) meanwhile
+    sites = len(views_of(database))
+    assert sites == NEW_SITES_A_DAY * len(dates)
+    size = bytes_in(database.parent)
+    assert size < 10_000_000
+    figure(
+        f"{calls:,} calls of track, each with another host of 253 characters:"
+        f" {sites} sites are stored, {size / 1e6:.1f} MB in all of data/"
+    )
+
+
+def test_a_locked_database_costs_little_memory(database: Path, figure: Figure) -> None:
+    fill(database, PERSONS)
+    api = Api(database)
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        tracemalloc.start()
+        for n in range(2 * PENDING):
+            api.views.add(longest_host(str(n // 300)), f"prueba-{n % 300}")
+        size, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        api.views.flush(busy_seconds=0.01)
+        assert "(no more fit, further ones are lost)" in api.get("/health", 503)["tracking"]
+    assert len(api.views.pending) == PENDING
+    assert size < 20_000_000
+    api.views.flush()
+    assert api.get("/health")["tracking"] == "ok"
+    assert api.get("/api/stats")["views"] == PENDING
+    figure(f"{PENDING:,} combinations of day, site and person in memory: {size / 1e6:.1f} MB")
+
+
+def insert_sites(database: Path, count: int) -> None:
+    with open_database(database, 5) as db, transaction(db):
+        db.executemany(
+            "INSERT INTO site (host, first_day, views) VALUES (?, ?, 1)",
+            ((longest_host(str(n)), day(ago=1)) for n in range(count)),
+        )
+
+
+def test_what_all_sites_take_on_the_disk_in_all_days(
+    database: Path, figure: Figure, full: bool
+) -> None:
+    """Some days are written, as flushes write them; then they are too old to be kept."""
+    days = 10 if full else 2
+    fill(database, PERSONS)
+    insert_sites(database, SITES)
+    before, draw = bytes_in(database.parent), random.Random(404)
+    for ago in range(days, 0, -1):
+        shuffled = draw.sample(range(SITES), SITES)
+        for first in range(0, SITES, 500):
+            hosts = map(longest_host, map(str, shuffled[first : first + 500]))
+            with open_database(database, 5) as db, transaction(db):
+                write_views(db, {(day(ago), host, "prueba-1"): 1000 for host in hosts})
+    size = (bytes_in(database.parent) - before) / (days * SITES)
+    figure(
+        f"{SITES:,} sites with names of 253 characters: {before / 1e6:.1f} MB, and {size:.1f} bytes"
+        f" for each on each day: {(before + size * SITES * KEPT_DAYS) / 1e6:.0f} MB in"
+        f" {KEPT_DAYS} days"
+    )
+    assert size < 40
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("UPDATE site_day SET day = date(day, ?)", [f"-{KEPT_DAYS} days"])
+    api = Api(database)
+    api.views.add("one-more.example", "prueba-1")
+    api.views.flush()
+    assert f"{SITES} in all at most" in api.get("/health")["tracking"]
     with closing(sqlite3.connect(database)) as db:
-        return set(db.execute("SELECT site, person, views FROM view"))
+        assert db.execute("SELECT count(*) FROM site").fetchone() == (SITES,)
+        assert db.execute("SELECT count(*) FROM site_day").fetchone() == (0,)
+
+
+# --- A long sum ----------------------------------------------------------------------
+
+
+ROWS = """
+    WITH RECURSIVE
+        ago (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM ago WHERE n < :days - 1),
+        number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < :sites)
+    INSERT INTO site_day SELECT date('now', -ago.n || ' days'), number.n, 1 FROM ago, number"""
 
 
 @pytest.fixture
-def three_sites(database: Path, monkeypatch: pytest.MonkeyPatch) -> webtest.TestApp:
-    """The API on a day whose sites are all counted: a.example to c.example."""
-    monkeypatch.setattr(app, "SITES_A_DAY", 3)
-    fill(database, [made_up(n) for n in range(1, 10)])
-    api = api_of(database)
-    for site in ("a.example", "b.example", "c.example"):
-        track(api, site)
-    return api
+def sums(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many sums of views are running, and ran at the same time at most."""
+    counts, select = Counter[str](), Reader.select
+
+    def counted(reader: Reader, sql: str, **values: object) -> list[sqlite3.Row]:
+        if "site_day" not in sql:
+            return select(reader, sql, **values)
+        counts["running"] += 1
+        counts["at most"] = max(counts["at most"], counts["running"])
+        try:
+            return select(reader, sql, **values)
+        finally:
+            counts["running"] -= 1
+
+    monkeypatch.setattr(Reader, "select", counted)
+    return counts
 
 
-@pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])  # one of them has another date
-def test_a_view_is_of_its_day_in_utc(
-    database: Path, monkeypatch: pytest.MonkeyPatch, zone: str
+class Operator(Client):
+    """Asks until the answer is not 503."""
+
+    def turn(self) -> None:
+        super().turn()
+        if self.statuses.keys() - {503}:
+            self.stopped.set()
+
+
+def peak_memory() -> int:
+    """The most bytes that this process had in memory since the last call."""
+    status = Path("/proc/self/status").read_text()
+    Path("/proc/self/clear_refs").write_text("5")
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
+def test_long_sums_keep_one_thread(
+    served: ServedApi, sums: Counter[str], figure: Figure, full: bool
 ) -> None:
-    fill(database, [made_up(1)])
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", zone)
-        time.tzset()
-        before = datetime.now(UTC)
-        track(api_of(database), "a.example")
-    time.tzset()
-    with closing(sqlite3.connect(database)) as db:
-        ((day,),) = db.execute("SELECT day FROM view").fetchall()
-    assert day in (str(before.date()), str(datetime.now(UTC).date()))
-
-
-def test_past_the_cap_no_other_site_is_counted(
-    three_sites: webtest.TestApp, database: Path
-) -> None:
-    track(three_sites, "d.example")
-    assert {site for site, _, _ in stored(database)} == {"a.example", "b.example", "c.example"}
-
-
-def test_past_the_cap_the_sites_that_are_there_are_counted(
-    three_sites: webtest.TestApp, database: Path
-) -> None:
-    track(three_sites, "a.example")
-    track(three_sites, "a.example", person=2)
-    assert {("a.example", "prueba-1", 2), ("a.example", "prueba-2", 1)} < stored(database)
-
-
-def test_health_tells_of_the_cap(three_sites: webtest.TestApp) -> None:
-    health = three_sites.get("/health")
-    assert health.json["tracking"] == "3 sites were counted today, no other will be"
-
-
-def test_the_cap_outlives_a_restart(three_sites: webtest.TestApp, database: Path) -> None:
-    again = api_of(database)
-    track(again, "d.example")
-    assert len(stored(database)) == 3
-    assert again.get("/health").json["tracking"].startswith("3 sites")
-
-
-def test_another_day_has_its_own_sites(three_sites: webtest.TestApp, database: Path) -> None:
-    yesterday = str(datetime.now(UTC).date() - timedelta(days=1))
-    with closing(sqlite3.connect(database)) as db, db:
-        db.execute("UPDATE view SET day = ?", [yesterday])
-    again = api_of(database)
-    track(again, "d.example")
-    assert len(stored(database)) == 4
-    assert again.get("/health").json["tracking"] == "ok"
-
-
-def test_what_another_process_counted_is_looked_up(
-    three_sites: webtest.TestApp, database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app, "SITES_A_DAY", 4)
-    monkeypatch.setattr(app, "LOOK_AFTER", 2)
-    one, other = api_of(database), api_of(database)
-    track(one, "a.example")
-    track(other, "d.example")
-    for _ in range(2):
-        track(one, "b.example")
-    track(one, "e.example")
-    assert len({site for site, _, _ in stored(database)}) == 4
-
-
-def test_past_the_rows_of_a_day_views_are_counted_per_site(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app, "ROWS_A_DAY", 3)
-    monkeypatch.setattr(app, "LOOK_AFTER", 1)
-    fill(database, [made_up(n) for n in range(1, 10)])
-    api = api_of(database)
-    for person in range(1, 10):
-        track(api, "a.example", person)
-    rows = stored(database)
-    assert ("a.example", "", 6) in rows
-    assert len(rows) == 4
-    assert api.get("/api/stats").json["views"] == 9
-
-
-def test_the_operator_gets_the_sites_most_seen(
-    database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(app, "SITES_SHOWN", 2)
-    fill(database, [made_up(1)])
-    api = api_of(database)
-    for site in ("a.example", "b.example", "b.example", "c.example", "c.example"):
-        track(api, site)
-    seen = api.get("/api/sites", headers={"X-API-Key": KEY}).json["sites"]
-    assert [row["site"] for row in seen] == ["b.example", "c.example"]
-
-
-@pytest.mark.parametrize(("took", "asked"), [(0.0, 3), (1.0, 1)], ids=["quick", "slow"])
-def test_a_slow_answer_stands_for_a_while(
-    monkeypatch: pytest.MonkeyPatch, took: float, asked: int
-) -> None:
-    now = 100.0
-    times: list[float] = []
-
-    def query() -> dict[str, int]:
-        nonlocal now
-        now += took
-        times.append(now)
-        return {"views": len(times)}
-
-    monkeypatch.setattr(app.time, "monotonic", lambda: now)
-    slow = app.Slow(query)
-    assert [slow.get()["views"] for _ in range(3)] == [min(n, asked) for n in (1, 2, 3)]
-    now += 20 * took + 1
-    assert slow.get()["views"] == asked + 1
-
-
-def test_a_slow_answer_that_fails_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: Iterator[object] = iter([0, OSError(), 1])
-    now = 100.0
-
-    def query() -> object:
-        nonlocal now
-        now += 1.0
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(app.time, "monotonic", lambda: now)
-    slow = app.Slow(query)
-    assert slow.get() == 0
-    now += 100
-    with pytest.raises(OSError):
-        slow.get()
-    assert slow.get() == 1
-
-
-# --- A million calls -----------------------------------------------------------------
-
-
-def any_host(draw: random.Random) -> str:
-    return "".join(draw.choices(string.ascii_lowercase, k=20)) + ".example"
-
-
-def long_host(draw: random.Random) -> str:
-    """One of 3,000 hosts of 253 characters."""
-    return ".".join(["a" * 63, "b" * 63, "c" * 63, f"d{draw.randrange(3000):060}"])
-
-
-def call(api: app.API, draw: random.Random, host: Callable[[random.Random], str]) -> None:
-    """Not over a socket: a million would take ten minutes."""
-    query = f"e=view&p=prueba-{draw.randrange(300)}&d={host(draw)}"
-    assert ask_wsgi(api, "/api/track", query).status == 200
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("count", "host", "megabytes"), [(1_000_000, any_host, 10), (200_000, long_host, 20)]
-)
-def test_a_million_calls_store_little(
-    database: Path,
-    figure: Figure,
-    count: int,
-    host: Callable[[random.Random], str],
-    megabytes: int,
-) -> None:
-    fill(database, [made_up(n) for n in range(300)])
-    api = app.create_app(database, "prueba")
-    draw = random.Random(404)
-    for _ in range(count):
-        call(api, draw, host)
-    size = sum(path.stat().st_size for path in database.parent.iterdir())
-    rows = stored(database)
-    sites = len({site for site, _, _ in rows})
-    assert sites == app.SITES_A_DAY
-    assert len(rows) <= app.ROWS_A_DAY + app.LOOK_AFTER + app.SITES_A_DAY
-    assert size < megabytes * 1_000_000
+    sites = 6500 if full else 500
+    insert_sites(served.views.database, sites)
+    with open_database(served.views.database, 5) as db:
+        db.execute(ROWS, {"days": KEPT_DAYS, "sites": sites})
+    track = "/api/track?e=view&p=prueba-1&d=a.example"
+    paths = ("/api/persona-random", "/api/stats", track)
+    visitors = [Client(served.port, path) for path in paths]
+    path = f"/api/sites?days={KEPT_DAYS}"
+    operators = [Operator(served.port, path, X_API_Key=KEY) for _ in range(4)]
+    peak_memory()
+    before = peak_memory()
+    for client in visitors + operators:
+        client.start()
+    for operator in operators:
+        operator.join()
+    for visitor in visitors:
+        visitor.stop()
+    grown = peak_memory() - before
+    answered = sum((one.statuses for one in visitors), Counter[int]())
+    refused = sum(one.statuses[503] for one in operators)
+    longest = max(max(one.seconds) for one in operators)
+    slowest = max(max(one.seconds) for one in visitors)
     figure(
-        f"{count:,} track calls, {host.__name__}: {sites} sites, {len(rows)} rows,"
-        f" {size / 1e6:.1f} MB in all of data/"
+        f"/api/sites over {sites * KEPT_DAYS:,} rows, asked by 4 clients: the longest sum"
+        f" {longest:.1f} s and {grown / 1e6:.0f} MB of memory, and {refused:,} times 503; meanwhile"
+        f" {answered[200]:,} other answers, the slowest {1000 * slowest:.0f} ms"
     )
+    assert all(set(one.statuses) <= {200, 503} for one in operators)
+    assert refused > 0
+    assert sums["at most"] == 1
+    assert [set(one.statuses) for one in visitors] == [{200}] * 3
+    assert grown < 100_000_000

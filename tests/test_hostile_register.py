@@ -2,99 +2,58 @@
 with the old list in place or the good records stored."""
 
 import gzip
-import io
 import re
 import subprocess
 import sys
-import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from conftest import (
-    Answer,
-    Figure,
-    Listed,
-    Register,
-    Web,
-    child_environ,
-    slugs,
-    sync_command,
-)
 
-import fetch
+import scrape.pages
+import scrape.reading
 import sync
+from conftest import FIGURES, Figure
+from scrape.fetch import PAGE_SECONDS, ROBOTS_BYTES
+from support import ROOT
+from support.register import Listed, Register, Run, child_environ, slugs, sync_command
+from support.web import Answer, Web
 
 pytestmark = pytest.mark.slow
 
 TWELVE = slugs(12)  # aa to al: stored before the register turns hostile
 LIST, FILE = "/lista?n=1", "/file/aa"
 HTML = (("Content-Type", "text/html; charset=utf-8"),)
-MEASURED = (
-    "import resource, subprocess, sys; status = subprocess.call(sys.argv[1:]);"
-    " print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); sys.exit(status)"
-)
+Hostile = Callable[[Register], None]
 
 
-class Run(NamedTuple):
-    status: int
-    said: str
-    seconds: float
-    megabytes: float
-    names: set[str]
-    addresses: set[str]
-    outcome: str
-    found: int
+# --- How a register may misbehave: each changes the pages of one that lists TWELVE ---
 
 
-def hostile_run(register: Register) -> Run:
-    """sync.py with what it took, and the list behind it."""
-    began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", MEASURED, *sync_command(register.profile, register.database)],
-        env=child_environ(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seconds = time.monotonic() - began
-    *said, kilobytes = done.stdout.splitlines()
-    stored = register.api().get("/api/personas?limit=100").json["personas"]
-    return Run(
-        done.returncode,
-        done.stderr + "\n".join(said),
-        seconds,
-        int(kilobytes) / 1024,
-        {person["nombre"] for person in stored},
-        {person[field] for person in stored for field in ("foto", "url")},
-        register.last_run()["outcome"],
-        register.stats()["found"],
-    )
-
-
-# --- How a register may misbehave: each changes the pages of a register that lists TWELVE --------
-
-
-def answers(path: str, answer: Answer | Callable[[BaseHTTPRequestHandler], Answer | None]):
+def answers(
+    path: str, answer: Answer | Callable[[BaseHTTPRequestHandler], Answer | None]
+) -> Hostile:
     def turn_hostile(register: Register) -> None:
         register.web.pages[path] = answer
 
     return turn_hostile
 
 
-def redirects(path: str, to: str):
+def redirects(path: str, to: str) -> Hostile:
     return answers(path, Answer(302, headers=(("Location", to),)))
 
 
-def edits(path: str, old: str, new: str):
+def edits(path: str, old: str, new: str) -> Hostile:
     return lambda register: register.web.edit(path, old, new)
 
 
-def says_it_is(path: str, kind: str):
+def says_it_is(path: str, kind: str) -> Hostile:
     """The page as it is, with another Content-Type."""
 
     def turn_hostile(register: Register) -> None:
@@ -128,22 +87,24 @@ def drips(text: bytes) -> Callable[[BaseHTTPRequestHandler], None]:
     return drip
 
 
-def zipped(times: int) -> Answer:
-    """100 MB of "a", compressed `times` times."""
-    body = b"a" * 100_000_000
-    for _ in range(times):
-        packed = io.BytesIO()
-        with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=1) as file:
-            file.write(body)
-        body = packed.getvalue()
-    return Answer(body=body, headers=(*HTML, ("Content-Encoding", ", ".join(["gzip"] * times))))
+def zips(path: str, times: int) -> Hostile:
+    """The page is 100 MB of "a", compressed `times` times."""
+
+    def turn_hostile(register: Register) -> None:
+        body = b"a" * 100_000_000
+        for _ in range(times):
+            body = gzip.compress(body, compresslevel=1)
+        coding = ("Content-Encoding", ", ".join(["gzip"] * times))
+        register.web.pages[path] = Answer(body=body, headers=(*HTML, coding))
+
+    return turn_hostile
 
 
-def robots(text: str):
+def robots(text: str) -> Hostile:
     return lambda register: register.web.put("/robots.txt", text)
 
 
-def cookies(count: int, size: int):
+def cookies(count: int, size: int) -> Hostile:
     """Both pages set `count` cookies of `size` bytes each."""
 
     def turn_hostile(register: Register) -> None:
@@ -164,30 +125,31 @@ def backtracks(register: Register) -> None:
     register.web.edit(FILE, "Lugar: ", "Lugar: " + "a" * 60)
 
 
-def ten_thousand(register: Register) -> None:
-    register.publish([*TWELVE, *(Listed(f"p{n}") for n in range(9_988))], per_page=10_000)
-
-
-LIST_FAILS = "list page 1 cannot be had: "
+LIST_FAILS = "list page 1 cannot be read: "
 FILE_FAILS = "file page: "
 A = "Aa Inventado Prueba"
 OLD = {person.nombre for person in TWELVE}
+OK = b"HTTP/1.1 200 OK\r\n\r\n"
 
 
 class Case(NamedTuple):
-    hostile: Callable[[Register], None]
-    said: str
+    """A way to be hostile, what the run prints then, and whether it is refused."""
+
+    hostile: Hostile
+    printed: str
     refused: bool = False
 
 
 QUICK = {
     "endless list": Case(answers(LIST, endless), LIST_FAILS + "more than 10 MB", True),
     "endless file": Case(answers(FILE, endless), FILE_FAILS + "more than 10 MB"),
-    "gzip bomb": Case(answers(FILE, zipped(1)), FILE_FAILS + "more than 10 MB"),
-    "gzip bomb in a gzip bomb": Case(answers(FILE, zipped(2)), FILE_FAILS + "more than 10 MB"),
+    "gzip bomb": Case(zips(FILE, 1), FILE_FAILS + "more than 10 MB"),
+    "gzip bomb in a gzip bomb": Case(zips(FILE, 2), FILE_FAILS + "more than 10 MB"),
     "list leads off": Case(redirects(LIST, "http://a.example/"), "off the register's hosts", True),
     "file leads off": Case(redirects(FILE, "http://a.example/"), "off the register's hosts"),
-    "to a file": Case(redirects(FILE, "file:///etc/passwd"), "to what is no web address"),
+    "to a file": Case(
+        redirects(FILE, "file:///etc/passwd"), "to something that is not a web address"
+    ),
     "link-local": Case(redirects(FILE, "http://169.254.169.254/"), "off the register's hosts"),
     "another port": Case(redirects(FILE, "http://127.0.0.1:22/"), "off the register's hosts"),
     "to itself": Case(redirects(FILE, FILE), "more than 5 redirects"),
@@ -226,10 +188,10 @@ QUICK = {
         "0 unreadable",
     ),
     "cookies": Case(cookies(20, 100), "0 unreadable"),
-    "200 KB of cookies": Case(cookies(50, 4000), "list page 2 cannot be had: HTTP 431", True),
+    "200 KB of cookies": Case(cookies(50, 4000), "list page 2 cannot be read: HTTP 431", True),
     "500 headers": Case(
         answers(FILE, Answer(headers=tuple((f"X-{n}", "a") for n in range(500)))),
-        "file page: ConnectionError",
+        "(ConnectionError)",
     ),
     "markup in a name": Case(
         edits(LIST, A, "Aa <b onclick=x>Inventado</b> &lt;script&gt;Prueba"), "0 unreadable"
@@ -241,39 +203,95 @@ QUICK = {
     "future": Case(edits(FILE, "01/02/2024", "01/02/2999"), "fecha: malformed"),
     "robots.txt forbids": Case(robots("User-agent: *\nDisallow: /"), "robots.txt forbids", True),
     "robots.txt of 11 MB": Case(robots("#" * 11_000_000), "robots.txt: more than 10 MB", True),
-    "robots.txt that forbids behind 500 KB": Case(
-        robots("#" * fetch.ROBOTS_BYTES + "\nUser-agent: *\nDisallow: /"), "0 unreadable"
+    "robots.txt that forbids after 500 KB": Case(
+        robots("#" * ROBOTS_BYTES + "\nUser-agent: *\nDisallow: /"), "0 unreadable"
     ),
-    "robots.txt of 9 MB": Case(robots("Disallow: /x\n" * 700_000), "0 unreadable"),
-}
-# Each takes a minute, and all run at once.
-LONG = {
-    "slow list": Case(
-        answers(LIST, drips(b"HTTP/1.1 200 OK\r\n\r\n")), LIST_FAILS + "took more than 60 s", True
-    ),
-    "slow file": Case(
-        answers(FILE, drips(b"HTTP/1.1 200 OK\r\n\r\n")), FILE_FAILS + "took more than 60 s"
-    ),
-    "slow header": Case(
-        answers(FILE, drips(b"HTTP/1.1 200 OK\r\nX: ")), FILE_FAILS + "took more than 60 s"
-    ),
-    "robots.txt drips": Case(
-        answers("/robots.txt", drips(b"HTTP/1.1 200 OK\r\n\r\n")),
-        "robots.txt: took more than 60 s",
-        True,
-    ),
-    "robots.txt backtracks": Case(
+    "robots.txt that backtracks": Case(
         robots("User-agent: *\nDisallow: /" + "*a" * 3000 + "*b$\n"), "0 unreadable"
     ),
-    "100 KB of nested tags": Case(edits(FILE, "<p>", "<div>" * 20_000 + "<p>"), FILE_FAILS),
+    "3,000 nested tags": Case(edits(FILE, "<p>", "<div>" * 3_000 + "<p>"), "0 unreadable"),
+    "10 MB of text": Case(edits(FILE, "<p>", "x" * 9_900_000 + "<p>"), "0 unreadable"),
+    "robots.txt of 9 MB": Case(robots("Disallow: /x\n" * 700_000), "0 unreadable"),
+}
+# What takes as long as a page may take.
+ENDLESS = {
+    "slow list": Case(answers(LIST, drips(OK)), LIST_FAILS + "took more than", True),
+    "slow file": Case(answers(FILE, drips(OK)), FILE_FAILS + "took more than"),
+    "slow header": Case(
+        answers(FILE, drips(b"HTTP/1.1 200 OK\r\nX: ")), FILE_FAILS + "took more than"
+    ),
+    "robots.txt drips": Case(answers("/robots.txt", drips(OK)), "robots.txt: took more than", True),
     "100,000 attributes": Case(
         edits(FILE, "<p>", "<p " + " ".join(f"a{n}=1" for n in range(100_000)) + ">"),
-        FILE_FAILS + "took more than 60 s",
+        FILE_FAILS + "took more than",
     ),
-    "10 MB of tags": Case(edits(FILE, "<p>", "<p>x" * 2_400_000 + "<p>"), FILE_FAILS),
-    "10 MB of text": Case(edits(FILE, "<p>", "x" * 9_900_000 + "<p>"), "0 unreadable"),
-    "a pattern without end": Case(backtracks, "record: took more than 60 s"),
+    "100,000 nested tags": Case(
+        edits(FILE, "<p>", "<div>" * 100_000 + "<p>"), FILE_FAILS + "took more than"
+    ),
+    "a pattern without end": Case(backtracks, "record: took more than"),
 }
+
+
+# --- Runs ----------------------------------------------------------------------------
+
+# Runs a command, and prints how much memory it took.
+MEASURED = """\
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(status)"""
+# sync.py with another limit of memory.
+LIMITED = """\
+import os, sys, sync
+sync.MEMORY = int(sys.argv.pop())
+sync.limit_memory()
+sys.exit(sync.main(sys.argv[1:], os.environ))"""
+
+
+class Hurt(NamedTuple):
+    """What a hostile register did to a run, and to the list."""
+
+    status: int
+    printed: str
+    seconds: float
+    megabytes: float  # 0 where the run was no process of its own
+    outcome: str
+    names: set[str]
+    addresses: set[str]
+    found: int
+
+
+def run_process(register: Register, memory: int = sync.MEMORY) -> tuple[Run, float]:
+    """sync.py as a process, with a limit of `memory`; and how many MB it took."""
+    command = sync_command(register.profile, register.database)
+    if memory != sync.MEMORY:
+        command = [sys.executable, "-c", LIMITED, *command[2:], str(memory)]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, *command],
+        cwd=ROOT,
+        env=child_environ(),
+        capture_output=True,
+        text=True,
+    )
+    *printed, kilobytes = done.stdout.splitlines()
+    return Run(done.returncode, "\n".join(printed), done.stderr), int(kilobytes) / 1024
+
+
+def hostile_run(register: Register, as_process: bool, memory: int = sync.MEMORY) -> Hurt:
+    began = time.monotonic()
+    run, megabytes = run_process(register, memory) if as_process else (register.sync(), 0.0)
+    seconds = time.monotonic() - began
+    stored = register.api().get("/api/personas?limit=100")["personas"]
+    return Hurt(
+        run.returncode,
+        run.stderr + run.stdout,
+        seconds,
+        megabytes,
+        register.last_run()["outcome"],
+        {person["nombre"] for person in stored},
+        {person[field] for person in stored for field in ("foto", "url")},
+        register.stats()["found"],
+    )
 
 
 def turned_hostile(case: Case, web: Web, folder: Path) -> Register:
@@ -284,58 +302,91 @@ def turned_hostile(case: Case, web: Web, folder: Path) -> Register:
     return register
 
 
-def check(case: Case, run: Run) -> None:
-    assert case.said in run.said
-    assert run.status == (1 if case.refused else 0), run.said
-    assert run.outcome == ("refused" if case.refused else "ok")
-    assert run.names == OLD
-    assert all(re.fullmatch("https://[!-~]{1,2000}", address) for address in run.addresses)
-    assert run.found == 0
-    assert run.megabytes * 2**20 < sync.MEMORY
+def check(case: Case, hurt: Hurt) -> None:
+    assert case.printed in hurt.printed
+    assert hurt.status == (1 if case.refused else 0), hurt.printed
+    assert hurt.outcome == ("refused" if case.refused else "ok")
+    assert hurt.names == OLD
+    assert all(re.fullmatch("https://[!-~]{1,2000}", address) for address in hurt.addresses)
+    assert hurt.found == 0
+    assert hurt.megabytes * 2**20 < sync.MEMORY
+
+
+@pytest.fixture(scope="module")
+def hurts() -> Iterator[dict[str, list[Hurt]]]:
+    """What the tests add here by kind becomes a figure for each kind."""
+    kinds: dict[str, list[Hurt]] = defaultdict(list)
+    yield kinds
+    for kind, some in kinds.items():
+        seconds = max(hurt.seconds for hurt in some)
+        megabytes = max(hurt.megabytes for hurt in some)
+        memory = f" and {megabytes:.0f} MB" if megabytes else ""
+        FIGURES.append(f"{kind}: {len(some)} ways, at most {seconds:.1f} s{memory}")
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_a_hostile_register_costs_a_record_or_a_run(
-    web: Web, tmp_path: Path, figure: Figure, name: str
+    web: Web, tmp_path: Path, hurts: dict[str, list[Hurt]], full: bool, name: str
 ) -> None:
-    run = hostile_run(turned_hostile(QUICK[name], web, tmp_path))
-    check(QUICK[name], run)
-    figure(f"hostile register, {name}: {run.seconds:.1f} s, {run.megabytes:.0f} MB, {run.outcome}")
+    hurt = hostile_run(turned_hostile(QUICK[name], web, tmp_path), as_process=full)
+    check(QUICK[name], hurt)
+    hurts["hostile registers"].append(hurt)
 
 
 @pytest.fixture(scope="module")
-def long_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Run]]:
-    """All of LONG at once, each with a register of its own."""
-    webs = {name: Web() for name in LONG}
-    runs: dict[str, Run] = {}
-
-    def one(name: str) -> None:
-        folder = tmp_path_factory.mktemp("long")
-        runs[name] = hostile_run(turned_hostile(LONG[name], webs[name], folder))
-
-    threads = [threading.Thread(target=one, args=[name]) for name in LONG]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    yield runs
-    for web in webs.values():
-        web.close()
+def long_runs(tmp_path_factory: pytest.TempPathFactory, full: bool) -> Iterator[dict[str, Hurt]]:
+    """With --full, the runs of ENDLESS: processes, all at once."""
+    cases = ENDLESS if full else {}
+    webs = {name: Web() for name in cases}
+    registers = {
+        name: turned_hostile(case, webs[name], tmp_path_factory.mktemp("long"))
+        for name, case in cases.items()
+    }
+    with ThreadPoolExecutor(len(cases) or 1) as pool:
+        hurts = pool.map(lambda register: hostile_run(register, True), registers.values())
+        yield dict(zip(cases, hurts, strict=True))
+    for server in webs.values():
+        server.close()
 
 
-@pytest.mark.parametrize("name", LONG)
-def test_a_register_without_end_costs_a_page_s_time(
-    long_runs: dict[str, Run], figure: Figure, name: str
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_page_without_end_costs_the_time_of_a_page(
+    web: Web,
+    tmp_path: Path,
+    long_runs: dict[str, Hurt],
+    hurts: dict[str, list[Hurt]],
+    full: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
 ) -> None:
-    run = long_runs[name]
-    check(LONG[name], run)
-    assert run.seconds < fetch.PAGE_SECONDS + 60
-    figure(f"hostile register, {name}: {run.seconds:.1f} s, {run.megabytes:.0f} MB, {run.outcome}")
+    """A page has 60 s; without --full half a second, in this process."""
+    if full:
+        hurt = long_runs[name]
+    else:
+        register = turned_hostile(ENDLESS[name], web, tmp_path)
+        for module in (scrape.pages, scrape.reading):
+            monkeypatch.setattr(module, "PAGE_SECONDS", 0.5)
+        hurt = hostile_run(register, as_process=False)
+    check(ENDLESS[name], hurt)
+    assert hurt.seconds >= (PAGE_SECONDS if full else 0.5)
+    hurts["hostile registers without end"].append(hurt)
 
 
-def test_ten_thousand_cards(register: Register, figure: Figure) -> None:
-    ten_thousand(register)
-    run = hostile_run(register)
-    assert "10000 listed, 10000 added, 0 found, 0 unreadable, 10000 active" in run.said
-    assert run.megabytes * 2**20 < sync.MEMORY
-    figure(f"hostile register, 10,000 cards: {run.seconds:.1f} s, {run.megabytes:.0f} MB, stored")
+def test_a_page_that_needs_too_much_memory_costs_a_record(
+    web: Web, tmp_path: Path, figure: Figure, full: bool
+) -> None:
+    """A run has 768 MB; without --full 150, and the page is smaller."""
+    memory, tags = (sync.MEMORY, 2_400_000) if full else (150 * 2**20, 400_000)
+    case = Case(edits(FILE, "<p>", "<p>x" * tags + "<p>"), FILE_FAILS)
+    register = turned_hostile(case, web, tmp_path)
+    check(case, hurt := hostile_run(register, as_process=True, memory=memory))
+    figure(f"{4 * tags / 1e6:.0f} MB of tags: {hurt.seconds:.1f} s, {hurt.megabytes:.0f} MB")
+
+
+def test_a_long_list_is_stored(register: Register, figure: Figure, full: bool) -> None:
+    cards = 10_000 if full else 1_000
+    register.publish([Listed(f"p{n}") for n in range(cards)], per_page=cards)
+    run, megabytes = run_process(register)
+    assert f"{cards} listed, {cards} added, 0 found, 0 unreadable, {cards} active" in run.stdout
+    assert megabytes * 2**20 < sync.MEMORY
+    figure(f"a register of {cards:,} cards: {megabytes:.0f} MB, stored")

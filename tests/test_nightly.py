@@ -1,9 +1,12 @@
 """When a synchronisation is due, in a named time zone and across both clock changes."""
 
 import datetime as dt
+import math
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +16,9 @@ import pytest
 import schedule
 
 import nightly
-import sync
+from nightly import NotNow, Synchroniser
+from store import open_database, run_lock, utc_now
+from support import ROOT
 
 MADRID = ZoneInfo(
     "Europe/Madrid"
@@ -99,15 +104,16 @@ def test_once_a_day_across_a_clock_change(clock: str, first: str) -> None:
 
 
 @pytest.fixture
-def synchroniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> nightly.Synchroniser:
-    one = nightly.Synchroniser(tmp_path / "x.db")
+def synchroniser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Synchroniser:
+    """A synchroniser that only notes when it would start a child."""
+    one = Synchroniser(tmp_path / "x.db")
     monkeypatch.setattr(one, "start", lambda: setattr(one, "started", datetime.now(dt.UTC)))
     return one
 
 
 def record(database: Path, outcome: str, age: timedelta) -> None:
     when = (datetime.now(dt.UTC) - age).strftime("%Y-%m-%dT%H:%M:%SZ")
-    with closing(sync.open_database(database, 5)) as db:
+    with open_database(database, 5) as db:
         insert = "INSERT INTO run (started, ended, outcome) VALUES (:when, :when, :outcome)"
         db.execute(insert, {"when": when, "outcome": outcome})
 
@@ -125,7 +131,7 @@ def record(database: Path, outcome: str, age: timedelta) -> None:
     ],
 )
 def test_the_runs_on_record_decide(
-    synchroniser: nightly.Synchroniser, runs: list[tuple[str, float]], started: bool
+    synchroniser: Synchroniser, runs: list[tuple[str, float]], started: bool
 ) -> None:
     for outcome, hours in runs:
         record(synchroniser.database, outcome, timedelta(hours=hours))
@@ -133,7 +139,7 @@ def test_the_runs_on_record_decide(
     assert (synchroniser.started is not None) == started
 
 
-def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: nightly.Synchroniser) -> None:
+def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: Synchroniser) -> None:
     clock = (datetime.now() - timedelta(minutes=1)).time()
     synchroniser.start_if_due(clock)
     first = synchroniser.started
@@ -141,22 +147,85 @@ def test_a_child_that_recorded_nothing_was_an_attempt(synchroniser: nightly.Sync
     assert synchroniser.started is first is not None
 
 
-def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: nightly.Synchroniser) -> None:
+def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: Synchroniser) -> None:
     record(synchroniser.database, "failed", timedelta(hours=4))
-    with closing(sync.open_database(synchroniser.database, 5)) as db:
-        db.execute("UPDATE run SET ended = ?", [sync.utc_now()])
+    with open_database(synchroniser.database, 5) as db:
+        db.execute("UPDATE run SET ended = ?", [utc_now()])
     synchroniser.start_if_due((datetime.now() - timedelta(hours=5)).time())
     assert synchroniser.started is None
 
 
+# --- The CPUs ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "cpus"),
+    [("", 1), ("del os.sched_getaffinity, os.sched_setaffinity", None)],  # as on macOS
+)
+def test_a_process_keeps_to_one_cpu_where_it_can(before: str, cpus: int | None) -> None:
+    code = f"""
+import os
+count = os.sched_getaffinity
+{before}
+import nightly
+nightly.use_one_cpu(8080)
+print(len(count(0)))
+nightly.set_cpus(0, nightly.ALL_CPUS)
+print(len(count(0)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    everywhere = len(os.sched_getaffinity(0))
+    assert done.stdout.split() == [str(cpus or everywhere), str(everywhere)]
+
+
+# --- The trigger ---------------------------------------------------------------------
+
+
+def test_the_trigger_has_a_floor(
+    synchroniser: Synchroniser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(nightly.time, "monotonic", lambda: now)
+    synchroniser.trigger()
+    now += 599
+    with pytest.raises(NotNow) as raised:
+        synchroniser.trigger()
+    assert raised.value.seconds == 1
+    now += 1
+    synchroniser.trigger()
+
+
+def test_a_child_that_could_not_be_started_was_no_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError("no more processes")
+
+    synchroniser = Synchroniser(tmp_path / "x.db")
+    monkeypatch.setattr(nightly, "start_sync", fail)
+    with pytest.raises(OSError):
+        synchroniser.trigger()
+    assert (synchroniser.started, synchroniser.triggered) == (None, -math.inf)
+
+
+def test_what_the_trigger_did_not_start_has_no_floor(synchroniser: Synchroniser) -> None:
+    with run_lock(synchroniser.database), pytest.raises(NotNow):
+        synchroniser.trigger()
+    synchroniser.trigger()
+    assert synchroniser.started
+
+
+# --- The clock -----------------------------------------------------------------------
+
+
 def test_the_clock_tells_its_fault_until_it_is_gone(
-    synchroniser: nightly.Synchroniser, monkeypatch: pytest.MonkeyPatch
+    synchroniser: Synchroniser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     faults: list[str | None] = []
-    looks = iter([OSError(), OSError(), None])
+    checks = iter([OSError(), OSError(), None])
 
-    def look(at: dt.time) -> None:
-        if error := next(looks):
+    def check(at: dt.time) -> None:
+        if error := next(checks):
             raise error
 
     def sleep(seconds: float) -> None:
@@ -169,17 +238,17 @@ def test_the_clock_tells_its_fault_until_it_is_gone(
     scheduler = schedule.Scheduler()
     monkeypatch.setattr(schedule, "Scheduler", lambda: scheduler)
     monkeypatch.setattr(nightly.time, "sleep", sleep)
-    monkeypatch.setattr(synchroniser, "start_if_due", look)
+    monkeypatch.setattr(synchroniser, "start_if_due", check)
     with pytest.raises(SystemExit):
-        nightly.keep_time(synchroniser, dt.time(3, 0))
+        nightly.keep_schedule(synchroniser, dt.time(3, 0))
     assert faults == [nightly.CANNOT_START, nightly.CANNOT_START, None]
 
 
 @pytest.mark.parametrize("back", [timedelta(0), timedelta(hours=1), timedelta(days=1400)])
-def test_the_clock_looks_every_minute_whatever_happens(
-    synchroniser: nightly.Synchroniser, monkeypatch: pytest.MonkeyPatch, back: timedelta
+def test_the_clock_checks_every_minute_whatever_happens(
+    synchroniser: Synchroniser, monkeypatch: pytest.MonkeyPatch, back: timedelta
 ) -> None:
-    looks: list[datetime] = []
+    checks: list[datetime] = []
     clock = datetime(2026, 6, 15, 1, 2, 3)
 
     class Clock(datetime):
@@ -191,23 +260,23 @@ def test_the_clock_looks_every_minute_whatever_happens(
         nonlocal clock
         clock += timedelta(seconds=seconds)
 
-    def look(at: dt.time) -> None:
+    def check(at: dt.time) -> None:
         nonlocal clock
-        looks.append(clock)
-        if len(looks) == 100:  # somebody sets the clock back
+        checks.append(clock)
+        if len(checks) == 100:  # somebody sets the clock back
             clock -= back
-        if len(looks) == 200:
+        if len(checks) == 200:
             raise SystemExit
         raise OSError("a disk is full")
 
     monkeypatch.setattr(schedule.datetime, "datetime", Clock)
     monkeypatch.setattr(nightly.time, "sleep", sleep)
-    monkeypatch.setattr(synchroniser, "start_if_due", look)
+    monkeypatch.setattr(synchroniser, "start_if_due", check)
     with pytest.raises(SystemExit):
-        nightly.keep_time(synchroniser, dt.time(3, 0))
-    assert looks[0] == datetime(2026, 6, 15, 1, 2, 3)
-    gaps = [later - earlier for earlier, later in pairwise(looks[1:])]
+        nightly.keep_schedule(synchroniser, dt.time(3, 0))
+    assert checks[0] == datetime(2026, 6, 15, 1, 2, 3)
+    gaps = [later - earlier for earlier, later in pairwise(checks[1:])]
     gaps[98] += back
     assert max(gaps) <= timedelta(seconds=121)
     assert sorted(gaps)[1:-1] == [timedelta(seconds=60)] * (len(gaps) - 2)
-    assert {moment.second for moment in looks[1:]} == {0}
+    assert {moment.second for moment in checks[1:]} == {0}

@@ -1,0 +1,110 @@
+"""nginx with a configuration of deploy/, changed only in paths and ports, before services."""
+
+import http.client
+import itertools
+import re
+import shutil
+import socket
+import ssl
+import subprocess
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from support import KEY, ROOT, TLS, missing
+from support.api import Reply, ask_over, fill, made_up
+from support.service import Service, demo_profile, free_port, wait_until
+
+PERSONS = [made_up(n) for n in range(1, 31)]
+
+
+class Visitor:
+    """A client with an address of its own, since nginx limits what one address may ask."""
+
+    numbers = itertools.count(2)
+
+    def __init__(self, port: int):
+        self.port = port
+        self.address = f"127.0.0.{next(self.numbers)}"
+
+    def connect(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(
+            "127.0.0.1",
+            self.port,
+            timeout=30,
+            source_address=(self.address, 0),
+            context=ssl.create_default_context(cafile=str(TLS / "cert.pem")),
+        )
+
+    def ask(self, path: str, method: str = "GET", **headers: str) -> Reply:
+        return ask_over(self.connect(), path, method, headers)
+
+
+class Nginx:
+    """A running nginx before services on `ports`, with `patience` seconds for slow clients."""
+
+    def __init__(self, name: str, ports: list[int], folder: Path, patience: int = 10):
+        if shutil.which("nginx") is None:
+            missing("nginx")
+        folder.mkdir(exist_ok=True)
+        self.plain, self.port, self.log = free_port(), free_port(), folder / "error.log"
+        text = (ROOT / "deploy" / name).read_text()
+        text = re.sub(r"\n *listen \[::\].*", "", text)
+        changes = {
+            "listen 80;": f"listen 127.0.0.1:{self.plain};",
+            "listen 443 ssl": f"listen 127.0.0.1:{self.port} ssl",
+            "/etc/letsencrypt/live/HOST/fullchain.pem": f"{TLS}/cert.pem",
+            "/etc/letsencrypt/live/HOST/privkey.pem": f"{TLS}/key.pem",
+            "/run/persona404-draws": f"{folder}/draws",
+            "/var/log/nginx/error.log": str(self.log),
+            "HOST": "servicio.example",
+            "_timeout 10s;": f"_timeout {patience}s;",
+            **{f"127.0.0.1:{8080 + n}": f"127.0.0.1:{port}" for n, port in enumerate(ports)},
+        }
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+        file = folder / "nginx.conf"
+        file.write_text(
+            f"user root; worker_processes 2; pid {folder}/pid; error_log stderr;"
+            f"events {{}} http {{ {paths}\n{text}\n}}"
+        )
+        command = ["nginx", "-p", str(folder), "-c", str(file)]
+        checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stderr
+        assert "warn" not in checked.stderr
+        self.process = subprocess.Popen([*command, "-g", "daemon off;"], stderr=subprocess.DEVNULL)
+        wait_until(lambda: is_open(self.port))
+
+    def visitor(self) -> Visitor:
+        return Visitor(self.port)
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+
+
+def is_open(port: int) -> bool:
+    with closing(socket.socket()) as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
+
+
+class Instances:
+    """nginx before `count` services, each with a database of its own, of the same persons."""
+
+    def __init__(self, name: str, count: int, folder: Path, patience: int = 10):
+        self.databases = [folder / f"{number}.db" for number in range(count)]
+        self.fill()
+        environ = {"REGISTER": str(demo_profile(folder)), "API_KEY": KEY, "SYNC_AT": "off"}
+        with ExitStack() as stack:  # if one of them does not start, end the others
+            self.services = [Service(**environ, DATABASE=str(path)) for path in self.databases]
+            for service in self.services:
+                stack.callback(service.kill)
+            ports = [service.serving().port for service in self.services]
+            self.nginx = Nginx(name, ports, folder / "nginx", patience)
+            stack.callback(self.nginx.close)
+            self.close = stack.pop_all().close
+
+    def fill(self) -> None:
+        for database in self.databases:
+            fill(database, PERSONS)

@@ -1,0 +1,25 @@
+"""Reading a register in this process, without a database."""
+
+from pathlib import Path
+
+from person import Reading
+from scrape.profile import load_profile
+from scrape.reading import read_register
+from support.register import Register
+
+
+def read(register: Register, save: Path | None = None) -> Reading:
+    """Read the whole register."""
+    return read_register(load_profile(register.profile), None, lambda line: None, save)
+
+
+def edit_profile(register: Register, old: str, new: str) -> None:
+    """Replace a part of the register's profile; it must be there."""
+    text = register.profile.read_text()
+    assert old in text
+    register.profile.write_text(text.replace(old, new, 1))
+
+
+def add_to_profile(register: Register, keys: str) -> None:
+    """Add lines of keys at the top of the register's profile."""
+    register.profile.write_text(f"{keys}\n{register.profile.read_text()}")

@@ -1,0 +1,110 @@
+"""What a profile may say, and how a mistake in one is named."""
+
+import re
+
+import pytest
+
+from scrape.profile import SEVERAL, ProfileError, load_profile
+from support.register import Register
+from support.scrape import edit_profile
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("max_age = 17", 'name = "Prueba1"', "matching regex"),
+        ("max_age = 17", 'name = ""', "matching regex"),
+        ("max_age = 17", 'name = "otra"', "`name` is otra, but the file name says prueba"),
+        ("max_age = 17", "max_age =", "Invalid value (at line"),
+        ("max_age = 17", "max_agge = 17", "unknown field `max_agge`"),
+        ("max_age = 17", 'max_age = "17"', "Expected `int | null`, got `str` - at `$.max_age`"),
+        ("max_age = 17", "max_age = -1", "Expected `int` >= 0 - at `$.max_age`"),
+        ("max_age = 17", "first_page = 2", "Expected `int` <= 1 - at `$.first_page`"),
+        ("max_age = 17", "max_unreadable = 2", "at `$.max_unreadable`"),
+        ("max_age = 17", "pause = 1", "Cannot overwrite a value"),
+        ("max_age = 17", 'encoding = "utf-ocho"', "`encoding` is unknown: utf-ocho"),
+        ("max_age = 17", 'pages = "nowhere"', "`pages`: there is no nowhere beside"),
+        ("max_age = 17", 'ca_bundle = "x.pem"', "`ca_bundle`: there is no x.pem beside"),
+        ("max_age = 17", 'several = "("', "`several` is not a regular expression"),
+        ("max_age = 17", 'months = ["enero"]', "of length >= 12 - at `$.months`"),
+        ('card = "li"', 'card = "li["', "`card` is not a CSS selector"),
+        ('card = "li"', 'card = "li:has(> td a)["', "`card` is not a CSS selector"),
+        ('next = "a.next"', 'next = "a:nexxt"', "`next` is not a CSS selector"),
+        ("/lista?n=1", "/lista?n={page}", "`next` goes neither with {page} nor with `records`"),
+        ('card = "li"', 'card = "li"\nrecords = "a"', "needs one of `card` (HTML lists) and"),
+        ('card = "li"', "", "needs one of `card` (HTML lists) and `records`"),
+        ("max_age = 17", 'last_page = [{ card = "a" }]', "`last_page` needs {page}"),
+        ("max_age = 17", "form = { a = 1 }", "Expected `str`, got `int` - at `$.form"),
+        ('card = "a" }', 'json = "a" }', "need `json` in a profile with `records`, else `card`"),
+        ('card = "a" }', 'json = "a", attr = "b" }', "`label` and `attr` do not go with `json`"),
+        ('card = "a" }', 'card = "a", template = "x" }', "`template` has no {}"),
+        ('start = "http:', 'start = "ftp:', "`start` is not an http or https address"),
+        ("start = ", "start = [] #", "`start` has no address"),
+        ('placeholder = "https:', 'placeholder = "data:', "`placeholder` is not an http or https"),
+        ('card = "a" }', 'card = "a", patern = "x" }', "unknown field `patern` - at `$.fields.nom"),
+        ('card = "a" }', 'card = "a", pattern = "(" }', "`pattern` is not a regular expression"),
+        ('card = "a" }', 'card = "a", file = "a" }', "needs one of `card`, `file` and `json` - at"),
+        ('card = "a" }', 'label = "Nombre" }', "needs one of `card`, `file` and `json` - at"),
+        ('card = "a" }', 'card = "a[" }', "`card` is not a CSS selector"),
+        ('nombre = [{ card = "a" }]', "nombre = []", "of length >= 1 - at `$.fields.nombre`"),
+        ('nombre = [{ card = "a" }]', "", "missing required field `nombre` - at `$.fields`"),
+        ("edad = [", "apodo = [", "unknown field `apodo` - at `$.fields`"),
+        (
+            "[fields]",
+            "[fields]\nmax_pages = 1",
+            "`max_pages` - at `$.fields` (it stands above [fields])",
+        ),
+        ('url = [{ card = "a",', 'url = [{ file = "a",', "`url` is read on the card"),
+    ],
+)
+def test_a_mistake_in_a_profile_is_named(register: Register, old: str, new: str, line: str) -> None:
+    edit_profile(register, old, new)
+    with pytest.raises(ProfileError) as error:
+        load_profile(register.profile)
+    assert str(error.value).startswith(f"{register.profile}: ")
+    assert line in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("keys", ["", 'name = "prueba"\n'])
+def test_the_file_name_is_the_register_s_name(register: Register, keys: str) -> None:
+    register.profile.write_text(keys + register.profile.read_text())
+    assert load_profile(register.profile).name == "prueba"
+
+
+def test_a_mistake_in_a_profile_is_one_line(register: Register) -> None:
+    edit_profile(register, "pause = 0", "pause = -1")
+    refused = register.sync()
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"sync.py: {register.profile}: ")
+    assert refused.stderr.count("\n") == 1
+    assert not register.database.exists()
+
+
+def test_a_profile_that_is_not_there(register: Register) -> None:
+    register.profile.unlink()
+    refused = register.sync()
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "prueba.toml" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "several"),
+    [
+        ("Ana y Luis Inventado", True),
+        ("ANA Y LUIS INVENTADO", True),
+        ("Ana Prueba / Luis Prueba", True),
+        ("Ana Prueba & Luis", True),
+        ("Ñusta Ramón y Cajal", False),
+        ("María Prueba y de la Cruz", False),
+        ("JUAN E IBARRA PRUEBA", False),
+    ],
+)
+def test_a_name_of_several_children(name: str, several: bool) -> None:
+    assert bool(re.search(SEVERAL, name, re.IGNORECASE)) == several
+
+
+def test_hosts_are_compared_as_they_are_asked(register: Register) -> None:
+    edit_profile(register, "127.0.0.1", "LOCALHOST")
+    profile = load_profile(register.profile)
+    assert profile.own_hosts == {register.web.host.replace("127.0.0.1", "localhost")}

@@ -1,0 +1,91 @@
+"""One record: what makes it a person, what excludes it, what makes it unreadable."""
+
+import pytest
+
+from person import person_id
+from scrape.values import Age
+from support.register import Listed, Register, slugs
+from support.scrape import edit_profile, read
+
+NO_PHOTO = "and the profile has no placeholder"
+
+
+def test_an_id_is_made_of_the_address() -> None:
+    # printf %s https://registro.example/a | sha256sum | head -c 12, from hexadecimal
+    assert person_id("prueba", "https://registro.example/a") == "prueba-228972813543334"
+
+
+@pytest.mark.parametrize(
+    ("listed", "field", "reason"),
+    [
+        (Listed("ana", fecha=""), "fecha", "missing"),
+        (Listed("ana", fecha="pronto"), "fecha", "malformed"),
+        (Listed("ana", edad="mucha"), "edad", "malformed"),
+        (Listed("ana", lugar="---"), "lugar", "malformed"),
+        (Listed("ana", foto=""), "foto", f"missing, {NO_PHOTO}"),
+        (Listed("ana", foto="javascript:alert(1)"), "foto", f"malformed, {NO_PHOTO}"),
+        (Listed("ana", foto="/sin_foto.png"), "foto", f"malformed, {NO_PHOTO}"),
+        (Listed("ana", fecha="pronto", lugar=""), "fecha", "malformed"),
+    ],
+)
+def test_an_unreadable_record_names_its_field(
+    register: Register, listed: Listed, field: str, reason: str
+) -> None:
+    edit_profile(register, "placeholder", "# placeholder")
+    register.publish([listed, *slugs(3)])
+    reading = read(register)
+    assert reading.unreadable == [(register.id("ana"), 1, 1, field, reason, None)]
+    assert len(reading.persons) == 3
+
+
+def test_several_children_are_unreadable_whatever_else_is_there(register: Register) -> None:
+    edit_profile(
+        register, 'nombre = [{ card = "a" }]', 'nombre = [{ card = "a" }, { file = "h1" }]'
+    )
+    register.publish([Listed("ana y luis"), *slugs(5)])
+    register.web.pages["/file/ana%20y%20luis"] = register.web.pages["/file/ana y luis"]
+    reading = read(register)
+    assert len(reading.persons) == 5
+    (ana_y_luis,) = reading.unreadable
+    assert (ana_y_luis.field, ana_y_luis.reason) == ("nombre", "names several children")
+
+
+def test_an_adult_on_the_card_needs_no_file(register: Register) -> None:
+    edit_profile(register, "edad = [", 'edad = [{ card = "b", pattern = "\\\\d+ años" }, ')
+    edit_profile(register, "pass_over = [", 'pass_over = [{ file = "h9" }, ')
+    register.publish([Listed("ana", stamp="40 años"), *slugs(3)])
+    del register.web.pages["/file/ana"]
+    reading = read(register)
+    assert reading.over_age == {register.id("ana")}
+    assert (len(reading.persons), reading.unreadable) == (3, [])
+
+
+def test_a_stamp_may_be_on_the_file_page(register: Register) -> None:
+    edit_profile(register, "pass_over = [", 'pass_over = [{ file = "p", pattern = "HALLADA" }, ')
+    register.publish([Listed("ana", lugar="FUE HALLADA"), *slugs(3)])
+    reading = read(register)
+    assert reading.stamped == {register.id("ana")}
+    assert len(reading.persons) == 3
+
+
+def test_a_card_without_a_link_is_named_by_its_place(register: Register) -> None:
+    register.publish(slugs(12))
+    register.web.edit("/lista?n=1", "href='/file/ab'", "href='https://elsewhere.example/ab'")
+    (ab,) = read(register).unreadable
+    assert ab == (None, 1, 2, "url", "missing or malformed", "Ab Inventado Prueba")
+
+
+def test_an_unforeseen_error_costs_one_record(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail_at_13(text: str, words: tuple[str, ...]) -> Age:
+        if "13" in text:
+            raise ZeroDivisionError("Ana Inventada")
+        return Age(12, False)
+
+    monkeypatch.setattr("scrape.record.read_age", fail_at_13)
+    register.publish([Listed("ana", edad="13 años"), *slugs(3)])
+    reading = read(register)
+    (ana,) = reading.unreadable
+    assert (ana.id, ana.reason) == (register.id("ana"), "ZeroDivisionError")
+    assert len(reading.persons) == 3

@@ -1,0 +1,87 @@
+"""What a way yields in a card, how stamps match, and which parts of a profile match nothing."""
+
+import pytest
+from bs4 import BeautifulSoup
+
+from scrape.profile import Way
+from scrape.ways import Match, extract, match_stamp
+from support.register import Listed, Register, slugs
+from support.scrape import edit_profile, read
+
+CARD = BeautifulSoup(
+    """<div class=c><h2>Ana</h2><h3>Inventada</h3><p>En Salta, provincia de Prueba, hoy</p>
+    <img class="x y" src="" data-original="/a.jpg"><i style="background: url('//h/b.jpg')"></i>
+    <meta content="2024-02-01"></div>""",
+    "html5lib",
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        (Way(card="h2"), "Ana"),
+        (Way(card=("h2", "h3")), "Ana Inventada"),
+        (Way(card=("h2", "h4", "h3"), join="-"), "Ana-Inventada"),
+        (Way(card="h2, h3"), "Ana"),
+        (Way(card="h4"), ""),
+        (Way(card="", pattern="inventada"), "Inventada"),
+        (Way(card="p", pattern="en ([^,]+), provincia de ([^,]+)", join=", "), "Salta, Prueba"),
+        (Way(card="p", pattern="(nada)?En"), ""),
+        (Way(card="h2, h3", pattern="Inv.*"), "Inventada"),
+        (Way(card="img", attr="src"), ""),
+        (Way(card="img", attr="data-original"), "/a.jpg"),
+        (Way(card="img", attr="class"), "x y"),
+        (Way(card="i", attr="style", pattern=r"url\('?(.+?)'?\)"), "//h/b.jpg"),
+        (Way(card="meta", attr="content"), "2024-02-01"),
+    ],
+)
+def test_a_way(way: Way, text: str) -> None:
+    assert extract(way, CARD)[0] == text
+
+
+STAMPS = BeautifulSoup("<b> FUE  ENCONTRADA</b><img alt='FUE&nbsp;ENCONTRADA'><u></u>", "html5lib")
+
+
+@pytest.mark.parametrize(
+    ("way", "there"),
+    [
+        (Way(card="b", pattern="FUE (SIDO )?ENCONTRAD[AO]"), True),
+        (Way(card="b", pattern="fue encontrad[ao]( con vida)?"), True),
+        (Way(card="img", attr="alt", pattern="FUE ENCONTRADA"), True),
+        (Way(card="u"), True),
+        (Way(card="u", pattern="x"), False),
+        (Way(card="img", attr="title"), False),
+        (Way(card="s"), False),
+    ],
+)
+def test_a_stamp(way: Way, there: bool) -> None:
+    assert (match_stamp(way, STAMPS) == Match.COMPLETE) == there
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ('card = "li"', 'card = "article"', "card: matches nothing anywhere"),
+        ('next = "a.next"', 'next = "a.more"', "next: matches nothing anywhere"),
+        ('no_photo = "sin_foto"', 'no_photo = "x"', "no_photo: matches nothing"),
+        ('[{ file = "img", attr = "src" }]', '[{ file = "i" }]', "fields.foto[0]: matches nothing"),
+        ('label = "Edad"', 'label = "Años"', "fields.edad[0]: its place is there, but"),
+        ('nombre = [{ card = "a" }]', 'nombre = [{ card = "a", pattern = "z{9}" }, { card = "a" }]',
+         "fields.nombre[0]: its place is there, but not"),
+        ('attr = "src"', 'attr = "data-src"', "fields.foto[0]: its place is there, but not"),
+        ('card = "b"', 'card = "u"', "pass_over[0]: matches nothing"),
+    ],
+)  # fmt: skip
+def test_a_part_of_a_profile_that_matches_nothing_is_named(
+    register: Register, old: str, new: str, line: str
+) -> None:
+    ana = Listed("ana", stamp="FUE ENCONTRADA")
+    register.publish([ana, Listed("eva", foto="/sin_foto.png"), *slugs(3)], per_page=3)
+    assert read(register).unused == []
+    edit_profile(register, old, new)
+    assert line in "\n".join(read(register).unused)
+
+
+def test_a_dry_run_tells_what_matches_nothing(register: Register) -> None:
+    register.publish(slugs(3))
+    assert "in the profile: next: matches nothing anywhere" in register.sync("--dry-run").stdout
