@@ -202,6 +202,18 @@ def table(folder: Path, rounds: int, seconds: float) -> None:
         )
 
 
+def persons_against_persons(folder: Path, rounds: int, seconds: float) -> None:
+    """persona-random over 100,000 persons against 300, in turns."""
+    with service(folder / "300.db") as (few, _), service(folder / "100000.db") as (many, _):
+        path = "/api/persona-random"
+        shares = [
+            wrk(many + path, seconds).rate / wrk(few + path, seconds).rate
+            for _ in range(2 * rounds)
+        ]
+    print(f"| persona-random, 100,000 persons against 300 | {statistics.median(shares):.2f} "
+          "| at least 0.95 |")  # fmt: skip
+
+
 def raw_command(size: str, one_cpu: bool) -> list[str]:
     """raw.py with what app.py tells waitress, and with the headers that it sends."""
     headers = [["Content-Type", "application/json"], ["Cache-Control", "no-store"]]
@@ -285,7 +297,7 @@ def closing_process(started: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def crowd(folder: Path, rounds: int, seconds: float) -> None:
     """persona-random through nginx-crowd.conf, beside Fastify by itself."""
-    from test_deploy import Nginx
+    from support.nginx import Nginx
 
     if "Fastify, better-sqlite3" not in peers() or not shutil.which("nginx"):
         return
@@ -294,9 +306,7 @@ def crowd(folder: Path, rounds: int, seconds: float) -> None:
         fill(database, 300)
     with ExitStack() as stack:
         ports = [int(stack.enter_context(service(one))[0].rpartition(":")[2]) for one in databases]
-        nginx = Nginx("nginx-crowd.conf", ports, folder)
-        nginx.start()
-        stack.callback(nginx.stop)
+        nginx = stack.enter_context(closing(Nginx("nginx-crowd.conf", ports, folder / "nginx")))
         fastify = process(["node", "fastify_peer.js"], "/api/personas", DATABASE=str(databases[0]))
         peer, _ = stack.enter_context(fastify)
         addresses = [f"https://127.0.0.1:{nginx.port}", peer]
@@ -386,6 +396,7 @@ def main() -> None:
         folder = Path(name)
         table(folder, options.rounds, options.seconds)
         print("\n| | measured | target |\n| --- | --- | --- |")
+        persons_against_persons(folder, options.rounds, options.seconds)
         while_swapping(folder, 10, 100_000)
         while_swapping(folder, 10, 5_000)
         while_locked(folder, 10)
