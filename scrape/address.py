@@ -10,8 +10,7 @@ LONGEST = 2000  # characters
 def absolute(base: str, text: str) -> str:
     """The address `text` as seen from the page `base`, escaped as a browser sends it.
 
-    ValueError unless that is an http or https address of at most LONGEST characters.
-    """
+    ValueError unless that is an http or https address of at most LONGEST characters."""
     address = urljoin(base, text.strip())
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:

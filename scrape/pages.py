@@ -79,9 +79,6 @@ def add_card(cards: dict[str, Card], card: Card) -> None:
             first.texts[way] = text
 
 
-# --- Paging --------------------------------------------------------------------------
-
-
 def list_pages(reader: ListReader) -> Iterator[ListPage]:
     """The list pages of all start addresses."""
     for start in as_tuple(reader.profile.start):
@@ -147,9 +144,6 @@ def next_page(reader: ListReader, address: str, number: int = 0) -> ListPage:
         return read_page(reader, address, number)
     except PageError as error:
         raise Refused(f"list page {reader.page} cannot be read: {error}") from None
-
-
-# --- One list page -------------------------------------------------------------------
 
 
 def read_page(reader: ListReader, address: str, number: int) -> ListPage:

@@ -187,8 +187,7 @@ def load_profile(path: Path) -> Profile:
     """Read the profile in the TOML file `path`; `registers/demo.toml` is the register `demo`.
 
     Paths in a profile start at its own folder; here they are made absolute. ProfileError where
-    the file cannot be read or says what it may not say.
-    """
+    the file cannot be read or says what it may not say."""
     try:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
         if profile.name not in ("", path.stem):

@@ -28,8 +28,7 @@ def read_register(
 
     `contact`, a mail or https address, goes into the User-Agent; `progress` is called with each
     line for the terminal; `save` is a folder to keep the pages in. Refused where a list page or
-    robots.txt cannot be read; a file page that cannot be read makes its record unreadable.
-    """
+    robots.txt cannot be read; a file page that cannot be read makes its record unreadable."""
     today = date.today()
     usage = Usage()
     fetcher = Fetcher(profile, contact, save)

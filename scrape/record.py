@@ -102,14 +102,10 @@ def read_person(record: Record) -> Person:
     }
     for field, value in fields.items():
         if not value:
-            raise RecordError(field, why_missing(record, field))
+            reason = "malformed" if any(texts_of(record, field)) else "missing"
+            also = ", and the profile has no placeholder" if field == "foto" else ""
+            raise RecordError(field, reason + also)
     return Person(id=record.card.id, url=https(record.card.link), **fields)  # type: ignore[arg-type]
-
-
-def why_missing(record: Record, field: str) -> str:
-    """ "malformed" where the field's ways yield a text, else "missing"."""
-    reason = "malformed" if any(texts_of(record, field)) else "missing"
-    return f"{reason}, and the profile has no placeholder" if field == "foto" else reason
 
 
 def texts_of(record: Record, field: str) -> Iterator[Text]:

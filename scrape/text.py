@@ -102,7 +102,10 @@ def visible_text(scope: Tag) -> str:
         if isinstance(node, Tag) and node.name == "br":
             parts.append("\n")
         elif is_visible(node):
-            if (around := block_around(node)) is not block:
+            around = node.parent
+            while around is not None and around.name not in BLOCKS:
+                around = around.parent
+            if around is not block:
                 parts.append("\n")
                 block = around
             parts.append(re.sub(r"\s+", " ", node))
@@ -110,21 +113,12 @@ def visible_text(scope: Tag) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def block_around(node: PageElement) -> Tag | None:
-    """The innermost block that `node` is in."""
-    around = node.parent
-    while around is not None and around.name not in BLOCKS:
-        around = around.parent
-    return around
-
-
 def after_label(scope: Tag, label: str) -> Iterator[str]:
     """The value of each `label` in `scope`, "" for one that has no value.
 
     A value is the rest of the label's own text (`Edad: 15`), or what follows it
     (`<b>Edad</b> 15`), or what follows the element that contains only the label
-    (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`).
-    """
+    (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`)."""
     wanted = comparable(label)
     for string in filter(is_visible, scope.descendants):
         head, _, rest = string.partition(":")
@@ -145,8 +139,7 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     stands in an element `tag`. None where nothing follows, "" where another label does.
 
     A value of text ends at the next block, <br> or element `tag`. A value that begins with an
-    element ends at the next element.
-    """
+    element ends at the next element."""
     value = rest
     element: Tag | None = None  # that the value begins with
     on_next_line = False

@@ -111,8 +111,7 @@ def read_age(text: str, month_words: tuple[str, ...]) -> Age | None:
     """The number and unit in `text`, in months where the unit is one of `month_words`.
 
     None for two ages ("12 y 14 años", "3 a 5 meses"), for fractions, for days and weeks, and for
-    a unit of one letter.
-    """
+    a unit of one letter."""
     text = clean(text).casefold()
     ages = NUMBER_AND_UNIT.findall(text)
     if not ages or TWO_AGES.search(ZERO_FRACTION.sub("", text)):

@@ -65,8 +65,7 @@ def unused(profile: Profile, usage: Usage) -> list[str]:
 def extract(way: Way, scope: Scope, missing: Texts = ()) -> tuple[str, Match]:
     """What `way` yields in `scope`: of each place and label the first text, joined; or "".
 
-    `missing` are texts that count as nothing.
-    """
+    `missing` are texts that count as nothing."""
     pieces = []
     match = Match.NO_PLACE
     for place, label in product(way.places, way.labels):
