@@ -36,7 +36,7 @@ from nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
 from person import region_of
 from settings import HERE, SettingError, Settings, read_settings, set_up_process
 from store import DatabaseUnavailable, Reader, check_register, open_database
-from views import KEPT_DAYS, Views, host_name, is_public, is_visit
+from views import KEPT_DAYS, Views, host_name, is_public, is_visit, utc_day
 
 WAITRESS = {
     "threads": 4,
@@ -195,7 +195,6 @@ class API(Bottle):
         included, most seen first, SITES_SHOWN at most. For the operator."""
         self.require_key()
         days = min(number("days", 30), KEPT_DAYS)
-        first_day = (datetime.now(UTC) - timedelta(days=days - 1)).strftime("%Y-%m-%d")
         if not self.adding_up.acquire(blocking=False):  # a long sum may keep one thread, no more
             raise problem(503, "The views are being added up for another request: ask again.")
         try:
@@ -205,7 +204,7 @@ class API(Bottle):
                 " FROM site_day WHERE day >= :first_day GROUP BY site) AS summed"
                 " JOIN site ON number = summed.site"
                 " ORDER BY summed.views DESC, host LIMIT :shown",
-                first_day=first_day,
+                first_day=utc_day(days - 1),
                 shown=SITES_SHOWN,
             )
         finally:

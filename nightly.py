@@ -118,13 +118,12 @@ class Synchroniser:
     def start_if_due(self, at: clock_time) -> None:
         """Start a synchronisation if one is due and none runs."""
         now = datetime.now(UTC)
-        slot = latest_slot(now, at).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         with store.open_database(self.database, busy_seconds=1) as db:
             *times, failures = db.execute(
                 "SELECT (SELECT ended FROM last_good),"
                 " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
                 " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started BETWEEN ? AND ?)",
-                [slot, store.utc_now()],
+                [store.utc_text(latest_slot(now, at)), store.utc_text(now)],
             ).fetchone()
         success, attempt = (datetime.fromisoformat(text) if text else None for text in times)
         # A child that died before it could record its run was an attempt too.

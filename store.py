@@ -227,9 +227,13 @@ def check_register(db: sqlite3.Connection, register: str) -> None:
 # --- Runs ----------------------------------------------------------------------------
 
 
+def utc_text(moment: datetime) -> str:
+    """A moment as the database has it, such as 2026-01-31T03:00:00Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def utc_now() -> str:
-    """2026-01-31T03:00:00Z"""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return utc_text(datetime.now(UTC))
 
 
 def begin_run(db: sqlite3.Connection) -> int:

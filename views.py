@@ -75,9 +75,9 @@ def host_of(address: str) -> str | None:
         return None
 
 
-def utc_day() -> str:
-    """Today, such as 2026-01-31."""
-    return datetime.now(UTC).date().isoformat()
+def utc_day(days_ago: int = 0) -> str:
+    """Today in UTC, or some days ago, such as 2026-01-31."""
+    return (datetime.now(UTC).date() - timedelta(days=days_ago)).isoformat()
 
 
 class Views:
@@ -147,11 +147,7 @@ class Views:
 def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
     """Add `batch` to the tables, but for ids that are nobody's and for new sites over a limit.
     The caller has begun a transaction."""
-    today = datetime.now(UTC).date()
-    values = {
-        "room": max(0, room_for_sites(db)),
-        "first_kept": str(today - timedelta(days=KEPT_DAYS - 1)),
-    }
+    values = {"room": max(0, room_for_sites(db)), "first_kept": utc_day(KEPT_DAYS - 1)}
     db.execute("CREATE TEMP TABLE batch (day TEXT, host TEXT, person TEXT, views INTEGER)")
     rows = [(*key, views) for key, views in batch.items()]
     db.executemany("INSERT INTO batch VALUES (?, ?, ?, ?)", rows)

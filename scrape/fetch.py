@@ -74,6 +74,7 @@ class Fetcher:
     def __init__(self, profile: Profile, contact: str | None, save: Path | None = None):
         self.profile = profile
         self.save = save
+        self.hosts = profile.own_hosts  # the only ones that are asked
         self.session = Session()
         self.session.headers["User-Agent"] = f"{AGENT}/1 (+{contact})"
         self.rules: dict[str, Protego] = {}  # of robots.txt, by origin
@@ -130,7 +131,7 @@ class Fetcher:
     def follow(self, url: str, check: Callable[[str], None], form: Form = None) -> Page:
         """Request `url` and what it redirects to, each address once `check` has allowed it."""
         for _ in range(1 + REDIRECTS):
-            if urlsplit(url).netloc not in self.profile.own_hosts:
+            if urlsplit(url).netloc not in self.hosts:
                 raise PageError("leads off the register's hosts (profile key `hosts`)")
             check(url)
             page = self.request(url, form)

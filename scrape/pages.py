@@ -168,12 +168,13 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card | Unread
     """The cards of a list page. One without a link to a file page is Unreadable, or None if it is
     stamped."""
     profile = reader.profile
+    ways = {way for way in profile.ways if way.on_card}
+    stamps = tuple(way for way in profile.pass_over if way.on_card)
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         reader.usage.keys.add("card")
-        stamps = tuple(way for way in profile.pass_over if way.on_card)
         stamped = is_stamped(stamps, scope, reader.usage)
-        texts = card_texts(reader, scope, document.base)
-        links = (file_link(texts[way], profile) for way in profile.fields.url)
+        texts = card_texts(reader, ways, scope, document.base)
+        links = (file_link(texts[way], reader.fetcher.hosts) for way in profile.fields.url)
         if link := next(filter(None, links), None):
             id = person_id(profile.name, https(link))
             yield Card(id, link, reader.page, number, texts, stamped)
@@ -195,24 +196,24 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
     return records
 
 
-def card_texts(reader: ListReader, scope: Any, base: str) -> dict[Way, Text]:
-    """What each way on the card yields."""
+def card_texts(reader: ListReader, ways: Iterable[Way], scope: Any, base: str) -> dict[Way, Text]:
+    """What each of `ways` yields on a card."""
     texts = {}
-    for way in {way for way in reader.profile.ways if way.on_card}:
+    for way in ways:
         text, match = extract(way, scope, reader.profile.missing)
         reader.usage.note(way, match)
         texts[way] = Text(text, base)
     return texts
 
 
-def file_link(text: Text, profile: Profile) -> str | None:
+def file_link(text: Text, hosts: set[str]) -> str | None:
     """The address of a file page; None where `text` is not one on the register's hosts, or leads
     to the list page itself, such as "#"."""
     try:
         link = urldefrag(absolute(text.base, text.text)).url if text.text else ""
     except ValueError:
         return None
-    is_own = urlsplit(link).netloc in profile.own_hosts
+    is_own = urlsplit(link).netloc in hosts
     return link if is_own and link != urldefrag(text.base).url else None
 
 

@@ -141,4 +141,6 @@ def keep(way: Way, text: str, missing: Texts) -> str:
         match = re.search(way.pattern, text, re.IGNORECASE)
         groups = (match.groups() or (match[0],)) if match else ()
         kept = way.join.join(group.strip() for group in groups if group)
-    return "" if comparable(kept) in map(comparable, as_tuple(missing)) else kept
+    if missing and comparable(kept) in map(comparable, as_tuple(missing)):
+        return ""
+    return kept

@@ -45,17 +45,22 @@ def database(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def api(database: Path) -> Api:
-    """Over 25 persons, numbers 1 to 25, with the API key KEY; through WSGI."""
+def filled(database: Path) -> Path:
+    """The database of 25 persons, numbers 1 to 25."""
     fill(database, [made_up(n, f"{n:02}/02/2024") for n in range(1, 26)])
-    return Api(database, KEY)
+    return database
 
 
 @pytest.fixture
-def served(database: Path) -> Iterator[ServedApi]:
+def api(filled: Path) -> Api:
+    """Over 25 persons, with the API key KEY; through WSGI."""
+    return Api(filled, KEY)
+
+
+@pytest.fixture
+def served(filled: Path) -> Iterator[ServedApi]:
     """The same through a running waitress."""
-    fill(database, [made_up(n, f"{n:02}/02/2024") for n in range(1, 26)])
-    server = ServedApi(database, KEY)
+    server = ServedApi(filled, KEY)
     yield server
     server.close()
 
