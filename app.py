@@ -129,18 +129,18 @@ class API(Bottle):
         """Specification 4.1. `region` is a wish: if nobody is sought there, anyone is drawn."""
         region = region_of(parameter("region", ""))
         drawn = region and self.reader.select(
-            "SELECT json FROM person WHERE region = :region LIMIT 1 OFFSET"
+            "SELECT json FROM shown WHERE region = :region LIMIT 1 OFFSET"
             " (random() & 0x7fffffffffffffff)"
             " % (SELECT max(count(*), 1) FROM person WHERE region = :region)",
             region=region,
         )
         drawn = drawn or self.reader.select(  # positions are 1, 2, 3 ... without a gap
-            "SELECT json FROM person WHERE position >="
+            "SELECT json FROM shown WHERE position >="
             " (SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
             " ORDER BY position LIMIT 1"
         )
         if not drawn:
-            raise problem(404, "Nobody is being sought at the moment.")
+            raise problem(404, "There is nobody to show at the moment.")
         return answer(drawn[0]["json"].encode())
 
     def personas(self) -> HTTPResponse:
@@ -150,12 +150,12 @@ class API(Bottle):
         region = region_of(parameter("region", ""))
         first = min((page - 1) * limit, 2**62)  # SQLite's integers end at 2**63
         everybody = (
-            "SELECT (SELECT coalesce(max(position), 0) FROM person), group_concat(json) FROM"
-            " (SELECT json FROM person WHERE position > :first ORDER BY position LIMIT :limit)"
+            "SELECT (SELECT count FROM active), group_concat(json) FROM"
+            " (SELECT json FROM shown WHERE position > :first ORDER BY position LIMIT :limit)"
         )
         of_region = (
-            "SELECT (SELECT count(*) FROM person WHERE region = :region), group_concat(json) FROM"
-            " (SELECT json FROM person WHERE region = :region ORDER BY position"
+            "SELECT (SELECT count(*) FROM shown WHERE region = :region), group_concat(json) FROM"
+            " (SELECT json FROM shown WHERE region = :region ORDER BY position"
             " LIMIT :limit OFFSET :first)"
         )
         sql = of_region if region else everybody
@@ -166,7 +166,7 @@ class API(Bottle):
     def stats(self) -> HTTPResponse:
         """Specification 4.3."""
         (figures,) = self.reader.select(
-            "SELECT (SELECT coalesce(max(position), 0) FROM person) AS active,"
+            "SELECT (SELECT count FROM active) AS active,"
             " (SELECT count(*) FROM found) AS found,"
             " (SELECT count(*) FROM site) AS sites,"
             " (SELECT coalesce(sum(views), 0) FROM site) AS views,"
@@ -232,10 +232,10 @@ class API(Bottle):
         """Whether the list can be trusted and changed, and what became of the last run. Writes
         nothing: it tells what the last flush of views and the last check of the clock met."""
         ((active, last_sync),) = self.reader.select(
-            "SELECT (SELECT coalesce(max(position), 0) FROM person), (SELECT ended FROM last_good)"
+            "SELECT (SELECT count FROM active), (SELECT ended FROM last_good)"
         )
         runs = self.reader.select(
-            "SELECT started, ended, outcome, listed, added, found, unreadable, reason"
+            "SELECT started, ended, outcome, listed, added, found, moved, unreadable, reason"
             " FROM run ORDER BY id DESC LIMIT 1"
         )
         facts = {

@@ -1,67 +1,182 @@
-"""What one reading of the register makes of the stored persons, and why it may be refused.
+"""What one reading of the register makes of the stored persons, and whether it can be believed.
 
-    stored persons + Reading + hidden ids --compare--> Changes --refusal--> a reason, or None
+    Stored + Reading --compare--> Changes --refusal--> why nothing may change, or None
+                                          --withholding--> why only removals may happen, or None
 
 Pure: no database, no network, no clock.
 """
 
-from collections import Counter
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
-from person import Person, Reading, comparable
+from hidden import recognise
+from person import Person, Reading, Stored, comparable, ids, name_words, names_agree
 
-GUARDED = 10  # from so many stored persons on, losing more than half is refused
-
-
-class Changes(NamedTuple):
-    """What is to become of the stored persons; all but `persons` are ids."""
-
-    listed: set[str]  # every id that is still sought, whatever its state
-    persons: list[Person]  # the new list
-    added: set[str]
-    changed: set[str]
-    found: set[str]
-    erased: set[str]  # hidden or over age: neither active nor found
+MANY = 5  # so many persons at once are more than a coincidence
+FEW = 3
+NEW_BEGINNING = 14  # days without a good run
 
 
-def compare(stored: Mapping[str, Person], reading: Reading, hidden: set[str]) -> Changes:
-    """Only absence from the register means found: a person who is listed but unreadable stays as
-    stored."""
-    listed = reading.persons.keys() | unreadable_ids(stored, reading)
-    latest = {**stored, **reading.persons}
-    active = {id for id in listed - hidden if id in latest}
-    return Changes(
-        listed=listed,
-        persons=[latest[id] for id in active],
-        added=active - stored.keys(),
-        changed={id for id in active & stored.keys() if latest[id] != stored[id]},
-        found=stored.keys() - listed - reading.over_age - hidden,
-        erased=stored.keys() & (reading.over_age | hidden),
+@dataclass
+class Changes:
+    """What is to become of the stored persons; all but `persons` and `notes` are ids."""
+
+    listed: set[str]  # still sought, hidden or excluded: they leave the found
+    hidden: dict[str, str]  # hidden children on the list -> the id under which they were hidden
+    moved: dict[str, str]  # who has a new address: id until now -> new id
+    persons: list[Person] = field(default_factory=list)  # the new list
+    added: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    found: set[str] = field(default_factory=set)
+    erased: set[str] = field(default_factory=set)  # neither active nor found
+    unread: set[str] = field(default_factory=set)  # stored and listed, but not read this time
+    notes: list[str] = field(default_factory=list)  # what an operator should look at
+
+
+def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
+    """Only absence from the list, a stamp, or a file page that is gone means found: a person who
+    is listed but unreadable stays as stored."""
+    left = ids(reading.stamped) | ids(reading.gone)
+    doubles = find_doubles(stored, reading)
+    hidden = recognise(stored.key, stored.marks, reading)
+    unstamped = set() if force else find_unstamped(stored, reading)
+    read = {id: p for id, p in reading.persons.items() if id not in {*doubles, *hidden, *unstamped}}
+    listed = reading.seen - left - unstamped
+    absent = stored.persons.keys() - listed - left
+    moved = find_moved(stored.persons, absent, read)
+    changes = Changes(listed=listed, hidden=hidden, moved=moved)
+    for id, person in stored.persons.items():
+        if id in hidden or id in doubles or id in ids(reading.excluded):
+            changes.erased.add(id)
+        elif id in read or id in moved:
+            continue
+        elif id not in left and (id in listed or is_unattributed(person, stored, reading)):
+            (changes.erased if id in stored.expired else changes.unread).add(id)
+        else:
+            changes.found.add(id)
+    if stored.days is not None and stored.days > NEW_BEGINNING:
+        changes.erased |= changes.found
+        changes.found = set()
+    changes.persons = [*read.values(), *(stored.persons[id] for id in changes.unread)]
+    changes.added = read.keys() - stored.persons.keys() - set(moved.values())
+    changes.changed = {id for id in read.keys() & stored.persons if read[id] != stored.persons[id]}
+    changes.notes = notes(stored, reading, changes, doubles, unstamped)
+    return changes
+
+
+def name_and_date(person: Person) -> tuple[str, ...]:
+    """By what a child is known whose address is new; the order of the names may differ."""
+    return (*sorted(name_words(person.nombre)), person.fecha)
+
+
+def find_doubles(stored: Stored, reading: Reading) -> dict[str, str]:
+    """Ids of persons who are on the list under another id too -> the id that stays (the hidden or
+    stored one): the same name, date, age and place, and not two different photos."""
+    groups = defaultdict(list)
+    for person in reading.persons.values():
+        key = (*name_and_date(person), person.edad, comparable(person.lugar))
+        groups[key].append(person)
+    doubles: dict[str, str] = {}
+    for group in groups.values():
+        if len({person.foto for person in group} - {reading.placeholder}) < 2:
+            kept = min(group, key=lambda p: (p.id not in stored.marks, p.id not in stored.persons))
+            doubles |= {person.id: kept.id for person in group if person is not kept}
+    return doubles
+
+
+def find_unstamped(stored: Stored, reading: Reading) -> set[str]:
+    """Who had a stamp and has none, where nobody has one: the stamp has changed its form."""
+    return set() if reading.stamped else stored.stamped & reading.persons.keys()
+
+
+def find_moved(
+    stored: dict[str, Person], absent: Iterable[str], read: dict[str, Person]
+) -> dict[str, str]:
+    """Absent persons whose name and date came in anew under another address, one to one."""
+    pairs: dict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for id in absent:
+        pairs[name_and_date(stored[id])][0].append(id)
+    for id in read.keys() - stored.keys():
+        pairs[name_and_date(read[id])][1].append(id)
+    return {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
+
+
+def is_unattributed(person: Person, stored: Stored, reading: Reading) -> bool:
+    """Whether the name stands on an unreadable card that is no stored person's."""
+    return any(
+        record.nombre
+        and record.id not in stored.persons
+        and names_agree(record.nombre, person.nombre)
+        for record in reading.unreadable
     )
 
 
-def unreadable_ids(stored: Mapping[str, Person], reading: Reading) -> set[str]:
-    """The ids of the unreadable records. A card without a link has none: it is matched to stored
-    persons by name."""
-    ids = {record.id for record in reading.unreadable if record.id}
-    names = {comparable(r.nombre) for r in reading.unreadable if not r.id and r.nombre}
-    of_that_name = {id for id, person in stored.items() if comparable(person.nombre) in names}
-    return ids | (of_that_name - reading.stamped - reading.over_age)
+def notes(
+    stored: Stored,
+    reading: Reading,
+    changes: Changes,
+    doubles: dict[str, str],
+    unstamped: set[str],
+) -> list[str]:
+    """What an operator should look at, a line for each; without names."""
+    lines = [f"{id} and {kept} are one person" for id, kept in doubles.items()]
+    if silent := [part for part in sorted(stored.matched) if reading.parts.get(part)]:
+        lines.append("matched in the last good run, fell silent: " + " ".join(silent))
+    if unstamped:
+        lines.append(
+            "carried a stamp, now no card does: see pass_over; they stay out, --force admits them: "
+            + " ".join(sorted(unstamped))
+        )
+    if 0 < 2 * reading.says_found < len(reading.persons):
+        lines.append(
+            f"{reading.says_found} of {len(reading.persons)} cards or file pages say that somebody"
+            " was found, and no pass_over took them"
+        )
+    lost = {id for id, was_listed in stored.hidden.items() if was_listed}
+    lost -= set(changes.hidden.values())
+    if lost and changes.added:
+        lines.append(
+            "hidden, and not recognised on the list, where somebody is new: see whether it is the"
+            " same child (sync.py --who, --hide): " + " ".join(sorted(lost))
+        )
+    return lines
 
 
-def refusal(
-    stored: Mapping[str, Person], reading: Reading, changes: Changes, max_unreadable: float
-) -> str | None:
-    """Why this reading cannot be believed, or None. `max_unreadable` is the share of unreadable
-    records, 0 to 1, that is borne."""
-    if not reading.listed:
+def refusal(stored: Stored, reading: Reading, changes: Changes) -> str | None:
+    """Why nothing may change, or None."""
+    if not reading.cards and (stored.persons or stored.days is None):
         return f"nobody is listed on {reading.pages} list pages"
+    if stored.days is None or stored.days > NEW_BEGINNING:
+        return None
+    found, persons = len(changes.found), len(stored.persons)
+    if found >= MANY and 3 * found > persons:
+        return f"{found} of {persons} stored persons would leave the list"
+    fewer = stored.longest - reading.cards
+    if fewer >= MANY and 3 * fewer > stored.longest:
+        return f"{reading.cards} cards, and lately there were {stored.longest}"
+    return None
+
+
+def withholding(
+    stored: Stored, reading: Reading, changes: Changes, max_unreadable: float
+) -> str | None:
+    """Why additions and changes must wait, or None. `max_unreadable` is the share of unreadable
+    records, 0 to 1, that is borne."""
     fields = Counter(record.field for record in reading.unreadable)
-    if fields.total() > max_unreadable * reading.listed:
+    if fields.total() >= FEW and fields.total() > max_unreadable * reading.listed:
         named = ", ".join(f"{field} {count}" for field, count in fields.most_common())
         return f"{fields.total()} of {reading.listed} records are unreadable ({named})"
-    still = len(stored.keys() & changes.listed)
-    if len(stored) >= GUARDED and 2 * still < len(stored):
-        return f"only {still} of {len(stored)} stored persons are still listed"
+    had = [p for p in stored.persons.values() if p.foto != reading.placeholder]
+    now = (reading.persons.get(changes.moved.get(p.id, p.id)) for p in had)
+    lost = sum(p is not None and p.foto == reading.placeholder for p in now)
+    if lost >= MANY and 5 * lost > len(had):
+        return f"{lost} of {len(had)} persons would lose their photo"
     return None
+
+
+def only_removals(stored: Stored, changes: Changes) -> Changes:
+    """`changes` without additions and changes, which wait."""
+    removed = changes.found | changes.erased
+    stay = [person for id, person in stored.persons.items() if id not in removed]
+    return replace(changes, persons=stay, added=set(), changed=set(), moved={})

@@ -4,7 +4,9 @@ Nothing here reads a page, a database or a setting: every other module may impor
 """
 
 import hashlib
+import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,16 +23,17 @@ class Person(NamedTuple):
     url: str
 
 
-class Unreadable(NamedTuple):
-    """A record that lacks a field. `id` is None where the card has no link to a file; only then
-    `nombre` may be known, which no log may tell."""
+class Skipped(NamedTuple):
+    """A card that gave no person. No log may tell `nombre`, `link` or `text`."""
 
-    id: str | None
+    id: str | None  # None where the card cannot be attributed to one file
     page: int  # number of the list page, from 1
     card: int  # number of the card on that page, from 1
     field: str
     reason: str
-    nombre: str | None = None
+    nombre: str | None = None  # of the card
+    link: str | None = None
+    text: str = ""  # what could not be read
 
 
 @dataclass
@@ -38,16 +41,40 @@ class Reading:
     """What one reading of the whole register gave."""
 
     persons: dict[str, Person] = field(default_factory=dict)  # by id
-    unreadable: list[Unreadable] = field(default_factory=list)
-    over_age: set[str] = field(default_factory=set)  # ids of persons older than max_age
-    stamped: set[str] = field(default_factory=set)  # ids that pass_over matched: absent
-    pages: int = 0  # how many list pages were read
-    unused: list[str] = field(default_factory=list)  # parts of the profile that matched nothing
+    unreadable: list[Skipped] = field(default_factory=list)
+    excluded: list[Skipped] = field(default_factory=list)  # over max_age, or several children
+    stamped: list[Skipped] = field(default_factory=list)  # pass_over matched
+    gone: list[Skipped] = field(default_factory=list)  # the file page answers 410
+    seen: set[str] = field(default_factory=set)  # ids on any of the run's readings of the list
+    written: dict[str, str] = field(default_factory=dict)  # id -> that of the address as written
+    cards: int = 0  # on the list, of whatever person
+    pages: int = 0  # how many list pages there were
+    placeholder: str = ""  # the address that stands for "no photo"
+    says_found: int = 0  # of `persons`: card or file page says that somebody was found
+    parts: dict[str, str] = field(default_factory=dict)  # of the profile -> "" or its fault
 
     @property
     def listed(self) -> int:
         """How many persons are sought, readable or not."""
         return len(self.persons) + len(self.unreadable)
+
+
+class Stored(NamedTuple):
+    """What the database knows when a run begins."""
+
+    persons: dict[str, Person]  # the active ones, by id
+    hidden: dict[str, bool]  # id -> whether the child was on the list when last looked for
+    marks: dict[str, str]  # by which a hidden child is recognised -> its id in `hidden`
+    key: bytes  # of the hashes among the marks
+    stamped: set[str]  # ids that carried a stamp once
+    expired: set[str]  # ids of persons who could not be read for 14 days
+    longest: int  # cards of the longest list of a good run in the last 7 days
+    days: float | None  # since the last good run, None before the first
+    matched: set[str]  # parts of the profile that matched in the last good run
+
+
+def ids(records: Iterable[Skipped]) -> set[str]:
+    return {record.id for record in records if record.id}
 
 
 def person_id(register: str, url: str) -> str:
@@ -56,11 +83,32 @@ def person_id(register: str, url: str) -> str:
     return f"{register}-{int.from_bytes(hashlib.sha256(url.encode()).digest()[:6], 'big')}"
 
 
+def unaccented(text: str) -> str:
+    """`text` without accents and invisible characters."""
+    return "".join(
+        c
+        for c in unicodedata.normalize("NFKD", text)
+        if unicodedata.category(c) not in ("Mn", "Cf")
+    )
+
+
 def comparable(text: str) -> str:
     """`text` for comparing words: without case, accents, colons, full stops, repeated spaces."""
-    letters = unicodedata.normalize("NFKD", text.casefold())
-    kept = (c for c in letters if not unicodedata.combining(c) and c not in ":.")
-    return " ".join("".join(kept).split())
+    return " ".join(re.sub("[:.]", "", unaccented(text.casefold())).split())
+
+
+def name_words(name: str) -> list[str]:
+    return re.findall(r"[^\W_]+", unaccented(name.casefold()))
+
+
+def names_agree(one: str, other: str) -> bool:
+    """Whether two names can be one person's: all words of the shorter are in the longer, in any
+    order. Its last word may be cut, but not by one letter: Luis is not Luisa."""
+    words = (name_words(one), name_words(other))
+    short, long = sorted(words, key=lambda words: (len(words), sum(map(len, words))))
+    *whole, last = short or [""]
+    ends = {word for word in long if word.startswith(last) and len(word) != len(last) + 1}
+    return set(whole) <= set(long) and bool(ends)
 
 
 def region_of(place: str) -> str:

@@ -1,4 +1,4 @@
--- The database of one register, version 3. store.py runs this file on a new database, and on
+-- The database of one register, version 4. store.py runs this file on a new database, and on
 -- an older one once its persons and views are out of the way. sync.py writes everything but the
 -- views; app.py reads everything and writes the views, and the end of a run that could not record
 -- it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
@@ -27,10 +27,35 @@ CREATE TABLE IF NOT EXISTS found (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
--- Persons who must never be shown, whatever the register says (sync.py --hide).
-CREATE TABLE IF NOT EXISTS hidden (
+-- Ids that carried a stamp such as "FUE ENCONTRADA" on the register, stored once or not.
+CREATE TABLE IF NOT EXISTS stamped (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
+
+-- Persons who are listed and stored, but could not be read in the last runs.
+CREATE TABLE IF NOT EXISTS unread (
+    id    TEXT PRIMARY KEY,
+    since TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Persons who must never be shown, whatever the register says (sync.py --hide).
+CREATE TABLE IF NOT EXISTS hidden (
+    id     TEXT PRIMARY KEY,
+    listed INTEGER NOT NULL        -- 1 if the person was on the list when last looked for
+) STRICT, WITHOUT ROWID;
+
+-- By what they are recognised under another address (hidden.py). Whoever holds this file can test
+-- whether a name that they guess is among them.
+CREATE TABLE IF NOT EXISTS hidden_mark (
+    mark TEXT PRIMARY KEY,         -- an id, or a hash of name and date, or of the photo's address
+    id   TEXT NOT NULL             -- in `hidden`
+) STRICT, WITHOUT ROWID;
+
+-- The key of these hashes: one row.
+CREATE TABLE IF NOT EXISTS secret (
+    key BLOB NOT NULL
+) STRICT;
+INSERT INTO secret SELECT randomblob(32) WHERE NOT EXISTS (SELECT 1 FROM secret);
 
 -- The sites that showed a person, and how often in all (views.py). Nothing of a visitor is stored.
 CREATE TABLE IF NOT EXISTS site (
@@ -60,16 +85,28 @@ CREATE TABLE IF NOT EXISTS run (
     started    TEXT NOT NULL,
     ended      TEXT,
     outcome    TEXT NOT NULL       -- a crashed run may be "running" until the next one starts
-               CHECK (outcome IN ('running', 'ok', 'refused', 'failed', 'killed')),
+               CHECK (outcome IN ('running', 'ok', 'withheld', 'refused', 'failed', 'killed')),
+    cards      INTEGER,            -- on the list, of whomever
     listed     INTEGER,            -- persons listed, readable or not
     added      INTEGER,
     found      INTEGER,
+    moved      INTEGER,            -- persons whose file has a new address
     unreadable INTEGER,
-    reason     TEXT                -- why it was refused or failed; never a person's data
+    matched    TEXT,               -- the parts of the profile that matched something
+    reason     TEXT                -- why it is not ok, or was forced; never a person's data
 ) STRICT;
 
 -- The end of the last good synchronisation; no row before the first.
 CREATE VIEW IF NOT EXISTS last_good AS
 SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1;
 
-PRAGMA user_version = 3;
+-- What the API shows: nobody while the last good synchronisation is over 14 days old.
+CREATE VIEW IF NOT EXISTS shown AS
+SELECT * FROM person
+WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days');
+
+-- How many persons that is: positions have no gap.
+CREATE VIEW IF NOT EXISTS active AS
+SELECT coalesce((SELECT position FROM shown ORDER BY position DESC LIMIT 1), 0) AS count;
+
+PRAGMA user_version = 4;

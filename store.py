@@ -13,13 +13,13 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from person import Person, Reading, region_of
 from settings import HERE, SettingError
 
-SCHEMA_VERSION = 3  # as schema.sql sets it
+SCHEMA_VERSION = 4  # as schema.sql sets it
 READ_SECONDS = 1.0  # how long a request waits for a lock
 
 REASONS = {  # https://www.sqlite.org/rescode.html
@@ -32,6 +32,13 @@ REASONS = {  # https://www.sqlite.org/rescode.html
     sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup (README)",
 }
 PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+OUT_OF_THE_WAY = (  # of schema.sql, in an older database
+    "DROP VIEW IF EXISTS last_good",
+    "DROP TABLE person",
+    "ALTER TABLE hidden RENAME TO old_hidden",
+    "ALTER TABLE run RENAME TO old_run",
+)
 
 log = logging.getLogger("persona404.store")
 
@@ -139,7 +146,7 @@ def empty_wal(db: sqlite3.Connection) -> None:
 
 
 def upgrade(db: sqlite3.Connection) -> None:
-    """Make the tables of schema.sql; those of version 1 and 2 are taken over."""
+    """Make the tables of schema.sql; those of an older version are taken over."""
     with transaction(db):
         version = schema_version(db)  # again: another program may have been faster
         if version == SCHEMA_VERSION:
@@ -151,7 +158,8 @@ def upgrade(db: sqlite3.Connection) -> None:
             run_script(db, HERE / "schema.sql")
             return
         persons = stored_persons(db)
-        db.execute("DROP TABLE person")
+        for statement in OUT_OF_THE_WAY:
+            db.execute(statement)
         run_script(db, HERE / "schema.sql")
         run_script(db, HERE / "upgrade.sql")
         write_persons(db, persons.values())
@@ -197,10 +205,6 @@ def stored_persons(db: sqlite3.Connection) -> dict[str, Person]:
     return {row[0]: Person(*row) for row in rows}
 
 
-def hidden_ids(db: sqlite3.Connection) -> set[str]:
-    return {id for (id,) in db.execute("SELECT id FROM hidden")}
-
-
 def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
     """Replace the active persons, in the order of the API: newest date first, then id."""
     ordered = sorted(persons, key=lambda person: person.id)
@@ -232,8 +236,8 @@ def utc_text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def utc_now() -> str:
-    return utc_text(datetime.now(UTC))
+def utc_now(days_ago: int = 0) -> str:
+    return utc_text(datetime.now(UTC) - timedelta(days=days_ago))
 
 
 def begin_run(db: sqlite3.Connection) -> int:
@@ -268,16 +272,18 @@ def end_run(
     outcome: str,
     reason: str | None,
     reading: Reading | None,
-    added: int | None = None,
-    found: int | None = None,
+    **counts: int,
 ) -> None:
     """Record the end of a run. A signal after the commit does not overwrite "ok"."""
-    counts = {"added": added, "found": found, "listed": None, "unreadable": None}
+    values = {"run": run, "ended": utc_now(), "outcome": outcome, "reason": reason}
+    values |= dict.fromkeys(("cards", "listed", "unreadable", "matched"))
     if reading:
-        counts |= {"listed": reading.listed, "unreadable": len(reading.unreadable)}
+        matched = " ".join(part for part, fault in reading.parts.items() if not fault)
+        values |= {"cards": reading.cards, "listed": reading.listed, "matched": matched}
+        values["unreadable"] = len(reading.unreadable)
     db.execute(
-        "UPDATE run SET ended = :ended, outcome = :outcome, listed = :listed, added = :added,"
-        " found = :found, unreadable = :unreadable, reason = :reason"
-        " WHERE id = :run AND outcome = 'running'",
-        {"run": run, "ended": utc_now(), "outcome": outcome, "reason": reason, **counts},
+        "UPDATE run SET ended = :ended, outcome = :outcome, cards = :cards, listed = :listed,"
+        " added = :added, found = :found, moved = :moved, unreadable = :unreadable,"
+        " matched = :matched, reason = :reason WHERE id = :run AND outcome = 'running'",
+        {"added": None, "found": None, "moved": None, **values, **counts},
     )

@@ -1,5 +1,16 @@
--- What store.py runs after schema.sql on a database of version 1 or 2: its views, a row for each
--- day, site and person, are added up into the tables of version 3.
+-- What store.py runs after schema.sql on an older database. Its hidden persons and its runs stand
+-- in old_hidden and old_run.
+
+INSERT INTO hidden SELECT id, 1 FROM old_hidden;
+INSERT INTO hidden_mark SELECT id, id FROM old_hidden;
+DROP TABLE old_hidden;
+
+INSERT INTO run (id, started, ended, outcome, listed, added, found, unreadable, reason)
+SELECT id, started, ended, outcome, listed, added, found, unreadable, reason FROM old_run;
+DROP TABLE old_run;
+
+-- Version 1 and 2 have a row of views for each day, site and person; version 3 has none.
+CREATE TABLE IF NOT EXISTS view (day, site, person, views);
 
 CREATE TEMP TABLE old_day AS
 SELECT day, site, sum(views) AS views FROM view GROUP BY day, site;

@@ -1,10 +1,13 @@
 """Web addresses: as a register writes them, as they are fetched, as they are stored."""
 
-from urllib.parse import urljoin, urlsplit, urlunsplit
+import re
+from urllib.parse import urldefrag, urljoin, urlsplit, urlunsplit
 
 import requests
 
 LONGEST = 2000  # characters
+SESSION_PATH = re.compile(";jsessionid=[^/]*", re.IGNORECASE)
+SESSION_QUERY = re.compile("(?:phpsessid|jsessionid|utm_[a-z_]+)=", re.IGNORECASE)
 
 
 def absolute(base: str, text: str) -> str:
@@ -22,8 +25,23 @@ def absolute(base: str, text: str) -> str:
 
 
 def https(address: str) -> str:
-    """`address` as it is stored: with http raised to https."""
+    """`address` with http raised to https."""
     parts = urlsplit(address)
     if parts.scheme != "http":
         return address
     return urlunsplit(("https", parts.netloc.removesuffix(":80"), *parts[2:]))
+
+
+def stored_address(address: str, keep_fragment: bool = False) -> str:
+    """`address` as it is stored: https, and without what changes from visit to visit (a session,
+    utm_*, a repeated slash). A fragment stays if it is a path (#/1, #!1) or `keep_fragment`."""
+    parts = urlsplit(https(address))
+    path = re.sub("/{2,}", "/", SESSION_PATH.sub("", parts.path))
+    query = "&".join(q for q in parts.query.split("&") if not SESSION_QUERY.match(q))
+    is_part = keep_fragment or parts.fragment.startswith(("/", "!"))
+    return urlunsplit((*parts[:2], path, query, parts.fragment if is_part else ""))
+
+
+def page_of(address: str) -> str:
+    """`address` for comparing pages: https, without session, `www.`, fragment and closing slash."""
+    return urldefrag(stored_address(address)).url.replace("//www.", "//").rstrip("/")

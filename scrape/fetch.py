@@ -2,8 +2,8 @@
 
     address --robots.txt--> pause --> request, up to TRIES --> redirects --> Page
 
-Each page ends within PAGE_BYTES and, under `time_limit`, within PAGE_SECONDS. Errors name no
-address but the host's: the address of a file page may contain a person's name.
+Each page ends within PAGE_BYTES and, under `time_limit`, within PAGE_SECONDS, pauses not counted.
+Errors name no address but the host's: the address of a file page may contain a person's name.
 """
 
 import signal
@@ -42,11 +42,11 @@ class Refused(Exception):
 
 
 class PageError(Exception):
-    """One page cannot be fetched, parsed or read."""
+    """One page cannot be fetched, parsed or read. `status` is HTTP's, 0 without one."""
 
-
-class PageMissing(PageError):
-    """The register says that there is no such page: 404 or 410."""
+    def __init__(self, reason: str, status: int = 0):
+        super().__init__(reason)
+        self.status = status
 
 
 class Page(NamedTuple):
@@ -90,10 +90,8 @@ class Fetcher:
         if self.profile.pages is not None:
             return saved_page(Path(self.profile.pages), url, form)
         page = self.follow(url, self.check_robots, form)
-        if page.status in (404, 410):
-            raise PageMissing(f"HTTP {page.status}")
         if page.status != 200:
-            raise PageError(f"HTTP {page.status}")
+            raise PageError(f"HTTP {page.status}", page.status)
         if self.save is not None:
             path = page_path(self.save, url, form)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +147,7 @@ class Fetcher:
         """The answer to a request, which is sent again, up to TRIES times, where that may help."""
         failure, page = "", None
         for attempt in range(TRIES):
-            time.sleep(max(0.0, self.next_request - time.monotonic()))
+            sleep_until(self.next_request)
             wait = self.profile.pause * 2**attempt
             try:
                 page, retry_after = self.send(url, form)
@@ -215,8 +213,15 @@ def saved_page(folder: Path, url: str, form: Form) -> Page:
     """Read a saved page. PageError where there is none."""
     path = page_path(folder, url, form)
     if not path.is_file():
-        raise PageMissing("there is no such page in the folder")
+        raise PageError("there is no such page in the folder", 404)
     return Page(url, 200, None, None, path.read_bytes())
+
+
+def sleep_until(moment: float) -> None:
+    """Sleep until `moment` of time.monotonic(), while a time_limit() around it stands still."""
+    left, interval = signal.setitimer(signal.ITIMER_REAL, 0)
+    time.sleep(max(0.0, moment - time.monotonic()))
+    signal.setitimer(signal.ITIMER_REAL, left, interval)
 
 
 @contextmanager

@@ -1,31 +1,41 @@
 """A register's list: its pages, by one of three kinds of paging, and the cards on them.
 
     single pages | linked_pages | numbered_pages --> ListPage, ListPage ...
-    read_list: all of them --> one Card for each person
+    read_list: readings of all of them, until one can be believed --> Card, Card ...
 
-Rules about one page belong to its kind of paging; rules about the whole list to read_list.
+Rules about one page belong to its kind of paging; about one start address to read_start; about
+the whole list to read_once and read_list. A reading that breaks one is Spoilt and begins again.
 """
 
 import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 import soupsieve
 
-from person import Reading, Unreadable, person_id
-from scrape.address import absolute, https
-from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, PageMissing, Refused, time_limit
+from person import person_id
+from scrape.address import absolute, page_of, stored_address
+from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple
-from scrape.record import Card, Text
-from scrape.text import Document, parse_html, parse_json, value_at
+from scrape.record import Card, Text, says_found
+from scrape.text import Document, parse_html, parse_json, value_at, visible_text
 from scrape.values import read_name
-from scrape.ways import Usage, extract, extract_all, is_stamped
+from scrape.ways import Usage, extract, extract_all, find_stamp
+
+READINGS = 4
+NUMBER = re.compile("[0-9]{1,9}$")
+MANY = 5  # so many persons missing are more than a coincidence
 
 log = logging.getLogger("persona404.scrape")
+
+
+class Spoilt(Exception):
+    """This reading of the list is not whole: read it again."""
 
 
 @dataclass
@@ -35,106 +45,135 @@ class ListReader:
     profile: Profile
     fetcher: Fetcher
     usage: Usage
-    page: int = 0  # number of the list page, from 1
+    progress: Callable[[str], None]
+    seen: set[str] = field(default_factory=set)  # ids on any reading
+    page: int = 0  # number of the list page in this reading, from 1
 
 
 class ListPage(NamedTuple):
     """What one list page says."""
 
-    size: int  # how many cards are on it
+    number: int
+    url: str  # where it was found in the end
     cards: list[Card]
-    unreadable: list[Unreadable]  # cards without a link to a file page
     next: str | None  # the address that its link to the next page has
     last: int  # the highest page number that it states, 0 for none
-    announced: bool = False  # whether an earlier page announced this one
+    total: int  # how many cards it says the list has, 0 if it does not
+    ended: bool  # whether </html> is there
 
 
-def read_list(
-    reader: ListReader, reading: Reading, progress: Callable[[str], None]
-) -> dict[str, Card]:
-    """The cards by id. All list pages are read before any file page: while a list is read slowly,
-    persons move from page to page and are missed. Refused where a page cannot be read."""
-    cards: dict[str, Card] = {}
-    for page in list_pages(reader):
-        if page.announced and not page.size and cards:
-            raise Refused(f"list page {reader.page} has no card, unlike those before it")
-        log.info("list page %d: %d cards", reader.page, page.size)
-        reading.pages = reader.page
-        reading.unreadable += page.unreadable
-        for card in page.cards:
-            add_card(cards, card)
-        progress(f"list page {reader.page}, {len(cards)} persons")
+def read_list(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
+    """The cards of a reading of the list that can be believed; `known` are the stored ids.
+
+    A reading that misses none of them is one. Else two readings in a row must bring the same
+    cards, for whoever moves from page to page while the list is read can be missed. All list
+    pages are read before any file page, to be quick. Refused after READINGS."""
+    before, fault = None, ""
+    for _ in range(READINGS):
+        reader.page = 0
+        try:
+            cards = read_once(reader, known)
+        except Spoilt as error:
+            before, fault = None, str(error)
+            continue
+        keys = {card.key for card in cards}
+        if keys == before or (known and known <= keys):
+            return cards
+        before, fault = keys, "the list changes while it is read"
+    raise Refused(f"{fault} (the list was read {READINGS} times)")
+
+
+def read_once(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
+    """The cards of one reading."""
+    starts = as_tuple(reader.profile.start)
+    lists = [read_start(reader, start) for start in starts]
+    cards = list(itertools.chain(*lists))
+    if cards and [] in lists and not reader.profile.may_be_empty:
+        missing = len(known - reader.seen)
+        if missing >= MANY:
+            number = lists.index([]) + 1
+            raise Spoilt(
+                f"start address {number} lists nobody, and {missing} persons are missing"
+                " (profile key `may_be_empty`)"
+            )
     return cards
 
 
-def add_card(cards: dict[str, Card], card: Card) -> None:
-    """Add a card, or join it with an earlier one of the same file: it fills in missing texts,
-    and a stamp on either counts."""
-    first = cards.setdefault(card.id, card)
-    if https(first.link) != https(card.link):
-        raise Refused(f"two different files have the id {card.id}")
-    first.stamped |= card.stamped
-    for way, text in card.texts.items():
-        if not first.texts[way].text:
-            first.texts[way] = text
+def read_start(reader: ListReader, start: str) -> list[Card]:
+    """The cards of the list at one start address."""
+    pages = []
+    for page in list_pages(reader, start):
+        log.info("list page %d: %d cards", page.number, len(page.cards))
+        reader.seen |= {card.id for card in page.cards if card.id}
+        reader.progress(f"list page {page.number}, {len(reader.seen)} persons")
+        pages.append(page)
+    cards = list(itertools.chain(*(page.cards for page in pages)))
+    cut = [page.number for page in pages if page.cards and not page.ended]
+    if reader.profile.complete and cut and any(page.cards and page.ended for page in pages):
+        raise Spoilt(f"list page {cut[0]} was cut: unlike others, it has no </html>")
+    total = max(page.total for page in pages)
+    if len(cards) < total:
+        raise Spoilt(f"the register states {total} cards, and {len(cards)} were read")
+    return cards
 
 
-def list_pages(reader: ListReader) -> Iterator[ListPage]:
-    """The list pages of all start addresses."""
-    for start in as_tuple(reader.profile.start):
-        if reader.profile.is_numbered:
-            yield from numbered_pages(reader, start)
-        elif reader.profile.next:
-            yield from linked_pages(reader, start)
-        else:
-            yield next_page(reader, start)
+def list_pages(reader: ListReader, start: str) -> Iterator[ListPage]:
+    """The pages of the list at one start address."""
+    if reader.profile.is_numbered:
+        return numbered_pages(reader, start)
+    if reader.profile.next:
+        return linked_pages(reader, start)
+    return iter([next_page(reader, start)])
 
 
 def linked_pages(reader: ListReader, start: str) -> Iterator[ListPage]:
-    """Follow the links to the next page, until there is none or it leads back."""
+    """Follow the links to the next page, until there is none, or one to the page itself."""
     address: str | None = start
     read: set[str] = set()
-    while address is not None and address not in read:
+    keys: set[str] = set()
+    while address is not None:
         page = next_page(reader, address)
-        yield page._replace(announced=bool(read))
-        read.add(address)
+        new = {card.key for card in page.cards} - keys
+        if read and bool(new) != bool(keys):
+            empty = page.number if keys else page.number - 1
+            raise Spoilt(f"list page {empty} has nobody new, unlike the page beside it")
+        yield page
+        keys |= new
+        if page.next and page_of(page.next) in (page_of(address), page_of(page.url)):
+            return
+        read |= {page_of(address), page_of(page.url)}
         address = page.next
+        if address and page_of(address) in read:
+            raise Spoilt(f"the next link of list page {page.number} leads to an earlier page")
 
 
 def numbered_pages(reader: ListReader, start: str) -> Iterator[ListPage]:
-    """Count {page} up to the last number that the pages state; without one, up to a page that
-    adds no person."""
-    ids: set[str] = set()
-    last = 0
+    """Count {page} up to the last number that the pages state. Without one, up to two pages in a
+    row that are missing or bring nobody new: one alone may be an error page with status 200."""
+    keys: set[str] = set()
+    last, at_end = 0, False
     for number in itertools.count(reader.profile.first_page):
-        page = next_page(reader, start, number)
-        yield page._replace(announced=last > 0)
+        page = next_page(
+            reader, start, number, may_be_missing=reader.profile.first_page < number > last
+        )
+        new = {card.key for card in page.cards} - keys
+        if not new and number <= last:
+            raise Spoilt(f"list page {page.number} has nobody new, though {last} pages are stated")
+        if new and at_end:
+            raise Spoilt(f"list page {page.number - 1} has nobody new, unlike the page beside it")
+        if not new and at_end:
+            return
+        yield page._replace(cards=page.cards if new else [])
+        keys |= new
+        at_end = not new
         last = max(last, page.last)
         if last and number >= last:
             return
-        if not last:
-            if not page.size and ids:
-                refuse_gap(reader, start, number + 1)
-            new = {card.id for card in page.cards} - ids
-            if not new and not page.unreadable:
-                return
-            ids |= new
 
 
-def refuse_gap(reader: ListReader, start: str, number: int) -> None:
-    """Refused where page `number`, the one after an empty page, has cards: then the empty page
-    was not the list's end, but an error with status 200."""
-    try:
-        page = read_page(reader, start, number)
-    except PageMissing:
-        return
-    except PageError as error:
-        raise Refused(f"list page {reader.page + 1} cannot be read: {error}") from None
-    if page.size:
-        raise Refused(f"list page {reader.page} has no card, but the next one has")
-
-
-def next_page(reader: ListReader, address: str, number: int = 0) -> ListPage:
+def next_page(
+    reader: ListReader, address: str, number: int = 0, may_be_missing: bool = False
+) -> ListPage:
     """Read one more page of the list. Refused over `max_pages`."""
     reader.page += 1
     limit = reader.profile.max_pages
@@ -143,7 +182,10 @@ def next_page(reader: ListReader, address: str, number: int = 0) -> ListPage:
     try:
         return read_page(reader, address, number)
     except PageError as error:
-        raise Refused(f"list page {reader.page} cannot be read: {error}") from None
+        missing = (404, 410) if reader.profile.records is None else (400, 404, 410)
+        if may_be_missing and error.status in missing:
+            return ListPage(reader.page, address, [], None, 0, 0, False)
+        raise Spoilt(f"list page {reader.page} cannot be read: {error}") from None
 
 
 def read_page(reader: ListReader, address: str, number: int) -> ListPage:
@@ -154,36 +196,39 @@ def read_page(reader: ListReader, address: str, number: int) -> ListPage:
     with time_limit(PAGE_SECONDS):
         page = reader.fetcher.get(address.replace("{page}", str(number)), form)
         document = parse(page, profile.encoding)
-        cards = list(read_cards(reader, document))
         return ListPage(
-            len(cards),
-            [card for card in cards if isinstance(card, Card)],
-            [card for card in cards if isinstance(card, Unreadable)],
+            reader.page,
+            page.url,
+            list(read_cards(reader, document)),
             next_address(reader, document),
-            last_number(reader, document),
+            highest_number(reader, profile.last_page, document),
+            highest_number(reader, profile.total, document),
+            profile.records is not None or b"</html" in page.body.lower(),
         )
 
 
-def read_cards(reader: ListReader, document: Document) -> Iterator[Card | Unreadable | None]:
-    """The cards of a list page. One without a link to a file page is Unreadable, or None if it is
-    stamped."""
+def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
+    """The cards of a list page."""
     profile = reader.profile
     ways = {way for way in profile.ways if way.on_card}
     stamps = tuple(way for way in profile.pass_over if way.on_card)
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         reader.usage.keys.add("card")
-        stamped = is_stamped(stamps, scope, reader.usage)
         texts = card_texts(reader, ways, scope, document.base)
-        links = (file_link(texts[way], reader.fetcher.hosts) for way in profile.fields.url)
-        if link := next(filter(None, links), None):
-            id = person_id(profile.name, https(link))
-            yield Card(id, link, reader.page, number, texts, stamped)
-        elif stamped:
-            yield None
-        else:
-            names = (read_name(texts[way].text) for way in profile.fields.nombre if way.on_card)
-            name = next(filter(None, names), None)
-            yield Unreadable(None, reader.page, number, "url", "missing or malformed", name)
+        names = (read_name(texts[way].text) for way in profile.fields.nombre if way.on_card)
+        card = Card(
+            page=reader.page,
+            number=number,
+            texts=texts,
+            name=next(filter(None, names), None),
+            stamp=find_stamp(stamps, scope, reader.usage),
+            says_found=says_found(visible_text(scope) if profile.records is None else str(scope)),
+        )
+        for way in profile.fields.url:
+            if card.id is None and (link := file_link(reader, document, texts[way].text)):
+                card.link, card.url = link, stored_address(link, keep_fragment="#" in way.template)
+                card.id = person_id(profile.name, card.url)
+        yield card
 
 
 def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
@@ -206,15 +251,22 @@ def card_texts(reader: ListReader, ways: Iterable[Way], scope: Any, base: str) -
     return texts
 
 
-def file_link(text: Text, hosts: set[str]) -> str | None:
-    """The address of a file page; None where `text` is not one on the register's hosts, or leads
-    to the list page itself, such as "#"."""
+def file_link(reader: ListReader, document: Document, text: str) -> str | None:
+    """The address of a file page, as it is fetched; None where `text` is not one on the
+    register's hosts, or leads to the list itself, such as "#"."""
+    if text.strip() in ("", "#", "?"):
+        return None
     try:
-        link = urldefrag(absolute(text.base, text.text)).url if text.text else ""
+        link = absolute(document.base, text)
     except ValueError:
         return None
-    is_own = urlsplit(link).netloc in hosts
-    return link if is_own and link != urldefrag(text.base).url else None
+    starts = (start.replace("{page}", "1") for start in as_tuple(reader.profile.start))
+    to_list = page_of(link) in map(page_of, (document.base, document.url, *starts))
+    if urlsplit(link).netloc not in reader.fetcher.hosts or (
+        to_list and "#" not in stored_address(link)
+    ):
+        return None
+    return link
 
 
 def next_address(reader: ListReader, document: Document) -> str | None:
@@ -234,11 +286,11 @@ def next_address(reader: ListReader, document: Document) -> str | None:
         raise PageError("its next link leads to no page (profile key `next`)") from None
 
 
-def last_number(reader: ListReader, document: Document) -> int:
-    """The highest page number that the ways of `last_page` yield, 0 for none."""
+def highest_number(reader: ListReader, ways: tuple[Way, ...], document: Document) -> int:
+    """The highest number that `ways` yield, 0 for none. "1.234" and "1,234" are 1234."""
     numbers = [0]
-    for way in reader.profile.last_page:
+    for way in ways:
         texts, match = extract_all(way, document.root, reader.profile.missing)
         reader.usage.note(way, match)
-        numbers += [int(text) for text in texts if re.fullmatch("[0-9]{1,9}", text)]
+        numbers += [int(n) for n in (re.sub(r"[.,\s]", "", t) for t in texts) if NUMBER.match(n)]
     return max(numbers)

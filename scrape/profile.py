@@ -98,6 +98,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     first_page: Annotated[int, Meta(ge=0, le=1)] = 1
     last_page: tuple[Way, ...] = ()
     next: str | None = None
+    total: tuple[Way, ...] = ()
+    complete: bool = True
+    may_be_empty: bool = False
     max_pages: Annotated[int, Meta(ge=1, le=10_000)] = 200
     card: str | None = None
     records: str | None = None
@@ -105,7 +108,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_age: Annotated[int, Meta(ge=0, le=120)] | None = None
     fields: Fields
     months: Annotated[tuple[str, ...], Meta(min_length=12, max_length=12)] = MONTHS
-    month_words: Texts = ("mes", "meses")
+    month_words: Texts = ()
+    year_words: Texts = ()
     missing: Texts = ()
     several: str = SEVERAL
     no_photo: Texts = ()
@@ -122,6 +126,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         check_selector("card", self.card)
         check_selector("next", self.next)
         check_pattern("several", self.several)
+        if any(way.file is not None for way in (*self.last_page, *self.total)):
+            raise ValueError("`last_page` and `total` are read on the list page")
         check_address("placeholder", self.placeholder)
         if not as_tuple(self.start):
             raise ValueError("`start` has no address")
@@ -129,7 +135,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             check_address("start", address.replace("{page}", "1"))
         if (self.card is None) == (self.records is None):
             raise ValueError("needs one of `card` (HTML lists) and `records` (JSON lists)")
-        for way in (*self.ways, *self.pass_over, *self.last_page):
+        for way in (*self.ways, *self.pass_over, *self.last_page, *self.total):
             if way.on_card and (way.json is None) != (self.records is None):
                 text = "ways on the card need `json` in a profile with `records`, else `card`"
                 raise ValueError(text)

@@ -1,21 +1,22 @@
 """One reading of a whole register.
 
-    Profile --read_list--> cards --add_record, one after the other--> Reading
+    Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
 
 All list pages are read before the first file page.
 """
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from datetime import date
-from functools import cache, partial
 from pathlib import Path
 
-from person import Reading, Unreadable
+from person import Reading, names_agree
+from scrape.address import https, page_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
 from scrape.profile import Profile
-from scrape.record import Record, RecordError, classify_record, fetch_file_page
-from scrape.ways import Usage, unused
+from scrape.record import Card, Files, Record, sort_record
+from scrape.ways import Usage, profile_parts
 
 
 def read_register(
@@ -23,36 +24,72 @@ def read_register(
     contact: str | None,
     progress: Callable[[str], None],
     save: Path | None = None,
+    known: AbstractSet[str] = frozenset(),
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
     `contact`, a mail or https address, goes into the User-Agent; `progress` is called with each
-    line for the terminal; `save` is a folder to keep the pages in. Refused where a list page or
-    robots.txt cannot be read; a file page that cannot be read makes its record unreadable."""
-    today = date.today()
-    usage = Usage()
-    fetcher = Fetcher(profile, contact, save)
-    reading = Reading()
-    cards = read_list(ListReader(profile, fetcher, usage), reading, progress)
-    for count, card in enumerate(cards.values(), 1):
-        progress(f"person {count} of {len(cards)}")
+    line for the terminal; `save` is a folder to keep the pages in; `known` are the stored ids: a
+    list that misses one of them is read again. Refused where the list cannot be read whole, or
+    robots.txt cannot be fetched; a file page that cannot be read costs its own record."""
+    usage, fetcher = Usage(), Fetcher(profile, contact, save)
+    reader = ListReader(profile, fetcher, usage, progress)
+    cards = read_list(reader, known)
+    reading = Reading(seen=reader.seen, pages=reader.page)
+    reading.placeholder = https(profile.placeholder or "")
+    reading.cards = len({card.key for card in cards})
+    joined = join_cards(cards, reading)
+    files = Files(fetcher, usage, date.today(), {page_of(card.url) for card in joined})
+    for count, card in enumerate(joined, 1):
+        progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
-        file_page = cache(partial(fetch_file_page, card.link, fetcher))
-        add_record(reading, Record(card, file_page, profile, usage, today))
-    reading.unused = unused(profile, usage)
+        read_record(reading, Record(card, files))
+    for card in joined:
+        if card.id in files.disputed & reading.persons.keys():
+            del reading.persons[card.id or ""]
+            reason = "a redirect led to it and to that of another card"
+            reading.unreadable.append(card.skipped(card.id, "file page", reason))
+    reading.parts = profile_parts(profile, usage)
     return reading
 
 
-def add_record(reading: Reading, record: Record) -> None:
+def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
+    """One card for each file page: what one lacks, the others fill in, and a stamp on any counts.
+    Cards with one link and names that do not agree are nobody's, like those without a link."""
+    by_id: dict[str | None, list[Card]] = {}
+    for card in cards:
+        by_id.setdefault(card.id, []).append(card)
+    for card in by_id.pop(None, []):
+        if card.stamp:
+            reading.stamped.append(card.skipped(None, "pass_over", "stamped", card.stamp))
+        else:
+            reading.unreadable.append(card.skipped(None, "url", "missing or malformed"))
+    joined = []
+    for first, *others in by_id.values():
+        if any(card.url != first.url for card in others):
+            raise Refused(f"two different files have the id {first.id}")
+        names = [card.name for card in (first, *others) if card.name]
+        if any(not names_agree(names[0], name) for name in names[1:]):
+            reason = "another card with another name has the same link"
+            reading.unreadable += [card.skipped(None, "url", reason) for card in (first, *others)]
+            continue
+        for card in others:
+            first.stamp, first.name = first.stamp or card.stamp, first.name or card.name
+            first.says_found |= card.says_found
+            for way, text in card.texts.items():
+                if not first.texts[way].text:
+                    first.texts[way] = text
+        joined.append(first)
+    return joined
+
+
+def read_record(reading: Reading, record: Record) -> None:
     """Read one record into `reading`. A fault costs this record only."""
-    card = record.card
     try:
         with time_limit(PAGE_SECONDS):
-            classify_record(reading, record)
+            sort_record(reading, record)
     except Refused:
         raise
-    except RecordError as error:
-        reading.unreadable.append(Unreadable(card.id, card.page, card.number, *error.args))
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
         reason = str(error) if isinstance(error, PageError) else type(error).__name__
-        reading.unreadable.append(Unreadable(card.id, card.page, card.number, "record", reason))
+        reading.unreadable.append(record.card.skipped(record.card.id, "record", reason))

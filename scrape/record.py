@@ -1,28 +1,50 @@
 """One listed person, read from two sources: the card on the list, and the file page.
 
+    card --is it stamped, too old, of several children?--> skipped
+      |--its file page--> is it this card's? stamped? gone?--> skipped
+      '--each field--> Person, or unreadable
+
 For each field the profile's ways are tried in order, each on the source that it names. The file
 page is fetched only if a field or a stamp needs it.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, cast
 
-from person import Person, Reading
-from scrape.address import absolute, https
+from person import Person, Reading, Skipped, names_agree, person_id, unaccented
+from scrape.address import absolute, https, page_of
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
-from scrape.text import Document, parse_html
+from scrape.text import Document, parse_html, visible_text
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
-from scrape.ways import Usage, extract, is_stamped
+from scrape.ways import Usage, extract, find_stamp
 
-T = TypeVar("T")
+# What registers write of a found child, but not "no fue localizada", "sin ser localizada".
+SAYS_FOUND = re.compile(
+    r"(?<!no )(?<!no fue )(?<!no ha sido )(?<!ser )(?<!sea )"
+    r"(?<!des)(?:encontrad|localizad|hallad|apareci)(?:[ao]s?|d[ao]s?|eron)\b",
+    re.IGNORECASE,
+)
 
 
 class RecordError(Exception):
-    """A record cannot be read: `RecordError(field, reason)`; `file page` counts as a field."""
+    """A record cannot be read: `RecordError(field, reason, text)`; `file page` counts as a field.
+    Only `text` may quote the page."""
+
+
+class Excluded(RecordError):
+    """It is not one child of the profile's ages."""
+
+
+class Stamped(RecordError):
+    """`pass_over` matches."""
+
+
+class Gone(RecordError):
+    """The file page answers 410 (Gone)."""
 
 
 class Text(NamedTuple):
@@ -36,135 +58,204 @@ class Text(NamedTuple):
 class Card:
     """What the list pages say of one person."""
 
-    id: str
-    link: str  # the file page's address, as it is fetched
     page: int  # number of the list page, from 1
     number: int  # number of the card on that page, from 1
     texts: dict[Way, Text]  # of each way on the card
-    stamped: bool
+    name: str | None
+    stamp: str  # "" for none
+    says_found: bool
+    link: str = ""  # the file page's address, as it is fetched
+    url: str = ""  # the same, as it is stored
+    id: str | None = None  # None without a link
+
+    @property
+    def key(self) -> str:
+        """What tells the card from others of the list."""
+        return self.id or self.name or ""
+
+    def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
+        return Skipped(id, self.page, self.number, field, reason, self.name, self.link, text)
 
 
-class Record(NamedTuple):
-    """One person's two sources, and what reading them takes."""
+@dataclass
+class Files:
+    """The file pages of one reading: whose they are."""
 
-    card: Card
-    file_page: Callable[[], Document]  # may raise RecordError
-    profile: Profile
+    fetcher: Fetcher
     usage: Usage
     today: date
+    links: set[str]  # the pages that cards link to
+    ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
+    disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
 
 
-def fetch_file_page(link: str, fetcher: Fetcher) -> Document:
-    """Fetch and parse the file page at `link`. RecordError where that fails."""
+@dataclass
+class Record:
+    """One person's two sources."""
+
+    card: Card
+    files: Files
+    document: Document | None = None  # the file page
+
+    @property
+    def profile(self) -> Profile:
+        return self.files.fetcher.profile
+
+    def file_page(self) -> Document:
+        """The file page, fetched once. RecordError where that fails, or it is another child's."""
+        if self.document is None:
+            try:
+                document = parse_html(self.files.fetcher.get(self.card.link), self.profile.encoding)
+            except PageError as error:
+                kind = Gone if error.status == 410 else RecordError
+                raise kind("file page", str(error)) from None
+            check_owner(self, document)
+            self.document = document
+        return self.document
+
+
+def check_owner(record: Record, document: Document) -> None:
+    """RecordError unless the file page is this card's: their names agree where the profile reads
+    both, and after a redirect they must. No other card's file may be there."""
+    card, files = record.card, record.files
+    ways = (way for way in record.profile.fields.nombre if not way.on_card)
+    texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
+    name = next(filter(None, map(read_name, texts)), None)
+    if card.name and name and not names_agree(card.name, name):
+        raise RecordError("file page", "it names somebody else than the card", name)
+    end = page_of(document.url)
+    if end != page_of(card.link):
+        if not (card.name and name):
+            reason = "a redirect led to it, and `nombre` is not read on both card and file page"
+            raise RecordError("file page", reason)
+        first = files.ends.setdefault(end, card.id)
+        if end in files.links or first != card.id:
+            files.disputed.add(first)
+            raise RecordError("file page", "a redirect led to the file page of another card")
+    check_one_child(record, name)
+
+
+def says_found(text: str) -> bool:
+    return SAYS_FOUND.search(" ".join(unaccented(text).split())) is not None
+
+
+def sort_record(reading: Reading, record: Record) -> None:
+    """Read one record into the list of `reading` in which it belongs."""
+    card = record.card
     try:
-        return parse_html(fetcher.get(link), fetcher.profile.encoding)
-    except PageError as error:
-        raise RecordError("file page", str(error)) from None
-
-
-def classify_record(reading: Reading, record: Record) -> None:
-    """Read one record into the `stamped`, the `over_age` or the `persons` of `reading`."""
-    id = record.card.id
-    if record.card.stamped:
-        reading.stamped.add(id)
-    elif is_over_age(record):
-        reading.over_age.add(id)
-    elif has_stamped_file(record):
-        reading.stamped.add(id)
-    else:
-        reading.persons[id] = read_person(record)
-
-
-def is_over_age(record: Record) -> bool:
-    """Whether the person is older than `max_age`, as far as the age is known."""
-    limit = record.profile.max_age
-    if limit is None:
-        return False
-    age = age_of(record)
-    return age is not None and age.years > limit
-
-
-def has_stamped_file(record: Record) -> bool:
-    """Whether `pass_over` matches the file page."""
-    ways = tuple(way for way in record.profile.pass_over if not way.on_card)
-    return bool(ways) and is_stamped(ways, record.file_page().root, record.usage)
+        reading.persons[card.id or ""] = read_person(record)
+    except RecordError as error:
+        lists = {Excluded: reading.excluded, Stamped: reading.stamped, Gone: reading.gone}
+        skipped = lists.get(type(error), reading.unreadable)
+        skipped.append(card.skipped(card.id, *error.args))
+        return
+    root = record.document and record.document.root
+    if card.says_found or (root is not None and says_found(visible_text(root))):
+        reading.says_found += 1
+    written = person_id(record.profile.name, https(card.link.partition("#")[0]))
+    if written != card.id:
+        reading.written[card.id or ""] = written
 
 
 def read_person(record: Record) -> Person:
     """The person. RecordError names the first field that is missing or malformed."""
-    name, fecha, age = name_of(record), day_of(record, "fecha"), age_of(record)
+    check_stamp(record, record.card.stamp)
+    check_one_child(record, record.card.name)
+    check_age(record)
+    name = first_value(record, "nombre")
+    check_one_child(record, name)
+    if any(not way.on_card for way in record.profile.pass_over):
+        ways = tuple(way for way in record.profile.pass_over if not way.on_card)
+        check_stamp(record, find_stamp(ways, record.file_page().root, record.files.usage))
+    fecha, age = first_value(record, "fecha"), age_of(record)
     fields = {
         "nombre": name,
         "fecha": fecha and fecha.strftime("%d/%m/%Y"),
         "edad": age and str(age),
-        "lugar": first_value(record, "lugar", read_place),
-        "foto": photo_of(record),
+        "lugar": first_value(record, "lugar"),
+        "foto": first_value(record, "foto") or https(record.profile.placeholder or ""),
     }
-    for field, value in fields.items():
+    for field_name, value in fields.items():
         if not value:
-            reason = "malformed" if any(texts_of(record, field)) else "missing"
-            also = ", and the profile has no placeholder" if field == "foto" else ""
-            raise RecordError(field, reason + also)
-    return Person(id=record.card.id, url=https(record.card.link), **fields)  # type: ignore[arg-type]
+            raise fault_of(record, field_name)
+    return Person(id=record.card.id or "", url=record.card.url, **fields)
 
 
-def texts_of(record: Record, field: str) -> Iterator[Text]:
-    """The texts that the ways of a field yield, in their order."""
-    for way in getattr(record.profile.fields, field):
-        if way.on_card:
-            text, base = record.card.texts[way]
-        else:
-            tree, base = record.file_page()
-            text, match = extract(way, tree, record.profile.missing)
-            record.usage.note(way, match)
-        if text:
-            yield Text(text, base)
+def check_stamp(record: Record, stamp: str) -> None:
+    if stamp:
+        raise Stamped("pass_over", "stamped", stamp)
 
 
-def first_value(record: Record, field: str, parse: Callable[[str], T | None]) -> T | None:
-    """The first value that `parse` makes of the texts of a field."""
-    values = (parse(text) for text, _ in texts_of(record, field))
-    return next((value for value in values if value is not None), None)
+def check_age(record: Record) -> None:
+    """Excluded if the person is older than `max_age`, as far as the age is known."""
+    limit = record.profile.max_age
+    age = None if limit is None else age_of(record)
+    if age is not None and limit is not None and age.years > limit:
+        raise Excluded("edad", "over max_age", str(age))
 
 
-def name_of(record: Record) -> str | None:
-    """The name. RecordError where a text names several children."""
+def check_one_child(record: Record, name: str | None) -> None:
     several = record.profile.several
-
-    def one_name(text: str) -> str | None:
-        name = read_name(text)
-        if name and several and re.search(several, name, re.IGNORECASE):
-            raise RecordError("nombre", "names several children")
-        return name
-
-    return first_value(record, "nombre", one_name)
+    if name and several and re.search(several, name, re.IGNORECASE):
+        raise Excluded("nombre", "names several children", name)
 
 
-def day_of(record: Record, field: str) -> date | None:
-    """The day that `fecha` or `nacimiento` yields."""
-    months = record.profile.months
-    return first_value(record, field, lambda text: read_date(text, months, record.today))
+def fault_of(record: Record, field_name: str) -> RecordError:
+    """What is wrong with a field that has no value."""
+    texts = [text for text, _ in texts_of(record, field_name) if text]
+    if field_name == "edad" and not texts:
+        texts = [text for text, _ in texts_of(record, "nacimiento") if text]
+        field_name = "nacimiento" if texts else field_name
+    also = ", and the profile has no placeholder" if field_name == "foto" else ""
+    return RecordError(field_name, ("malformed" if texts else "missing") + also, " | ".join(texts))
+
+
+def texts_of(record: Record, field_name: str) -> Iterator[Text]:
+    """The text that each way of a field yields, in their order; "" for none."""
+    for way in getattr(record.profile.fields, field_name):
+        if way.on_card:
+            yield record.card.texts[way]
+        else:
+            document = record.file_page()
+            text, match = extract(way, document.root, record.profile.missing)
+            record.files.usage.note(way, match)
+            yield Text(text, document.base)
+
+
+def parse(record: Record, field_name: str, text: Text) -> Any:
+    """The value of a field in `text`, or None."""
+    profile = record.profile
+    if field_name in ("fecha", "nacimiento"):
+        return read_date(text.text, profile.months, record.files.today)
+    if field_name == "edad":
+        return read_age(text.text, as_tuple(profile.month_words), as_tuple(profile.year_words))
+    if field_name == "foto":
+        return read_photo(record, text)
+    return read_name(text.text) if field_name == "nombre" else read_place(text.text)
+
+
+def first_value(record: Record, field_name: str) -> Any:
+    """The first value in the texts of a field, or None."""
+    values = (parse(record, field_name, text) for text in texts_of(record, field_name) if text.text)
+    return next((value for value in values if value is not None), None)
 
 
 def age_of(record: Record) -> Age | None:
     """The age that the register states, else the age on the day of the case."""
-    words = as_tuple(record.profile.month_words)
-    stated = first_value(record, "edad", lambda text: read_age(text, words))
-    if stated is not None:
-        return stated
-    fecha = day_of(record, "fecha")
-    born = day_of(record, "nacimiento") if fecha else None
-    return age_between(born, fecha) if fecha and born else None
+    if stated := first_value(record, "edad"):
+        return cast(Age, stated)
+    fecha = first_value(record, "fecha")
+    born = first_value(record, "nacimiento") if fecha else None
+    return age_between(born, fecha) if born else None
 
 
-def photo_of(record: Record) -> str:
-    """The photo's address, else the placeholder's, else ""."""
-    for text, base in texts_of(record, "foto"):
-        try:
-            address = https(absolute(base, text))
-        except ValueError:
-            continue
-        if not any(part in address for part in as_tuple(record.profile.no_photo)):
-            return address
-        record.usage.keys.add("no_photo")
-    return https(record.profile.placeholder or "")
+def read_photo(record: Record, text: Text) -> str | None:
+    """The photo's address, as it is stored; None for an image that means "no photo"."""
+    try:
+        address = https(absolute(text.base, text.text))
+    except ValueError:
+        return None
+    if any(part in address for part in as_tuple(record.profile.no_photo)):
+        record.files.usage.keys.add("no_photo")
+        return None
+    return address

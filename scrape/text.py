@@ -33,6 +33,8 @@ BLOCKS = {
 UNSEEN = ("script", "style", "template")
 AROUND_VALUE = " :\t\r\n\xa0"  # stripped from the value of a label
 LABEL = re.compile(r"[^:\d]{1,40}:")
+BOLD = ("b", "strong")
+LABEL_TAGS = ("dt", "th", "h1", "h2", "h3", "h4", "h5", "h6")  # two in a row are two labels
 
 
 class Document(NamedTuple):
@@ -40,6 +42,7 @@ class Document(NamedTuple):
 
     root: Any  # a BeautifulSoup tree, or a JSON value
     base: str  # the address that its links start from
+    url: str  # where it was found, after redirects
 
 
 def parse_html(page: Page, encoding: str | None) -> Document:
@@ -47,7 +50,7 @@ def parse_html(page: Page, encoding: str | None) -> Document:
     body, _ = EncodingDetector.strip_byte_order_mark(page.body)
     try:
         tree = BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
-        return Document(tree, base_of(tree, page.url))
+        return Document(tree, base_of(tree, page.url), page.url)
     except PageError as error:  # the time limit
         reason = str(error)
     except Exception as error:  # a page may break a parser in any way
@@ -61,7 +64,7 @@ def parse_json(page: Page, encoding: str | None) -> Document:
     """The page's JSON value. PageError where it has none."""
     try:
         text, _ = webencodings.decode(page.body, encoding_of(page, encoding))
-        return Document(json.loads(text), page.url)
+        return Document(json.loads(text), page.url, page.url)
     except (ValueError, RecursionError):
         raise PageError("it is not JSON") from None
 
@@ -139,16 +142,18 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     stands in an element `tag`. None where nothing follows, "" where another label does.
 
     A value of text ends at the next block, <br> or element `tag`. A value that begins with an
-    element ends at the next element."""
+    element ends at the next element. On the next line, an element `tag` that is bold, or has text
+    after it, is another label."""
     value = rest
     element: Tag | None = None  # that the value begins with
-    on_next_line = False
+    on_next_line = continued = False
     for sibling in label.next_siblings:
         if is_visible(sibling):
             value += sibling
         elif not isinstance(sibling, Tag):
             continue
         elif element:
+            continued = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
             break
         elif value.strip(AROUND_VALUE):
             if sibling.name in (*BLOCKS, "br", tag):
@@ -159,12 +164,16 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
         else:
             element = sibling
             text = visible_text(sibling)
-            if text.endswith(":") or (sibling.name == tag and tag in ("dt", "th")):
+            if text.endswith(":") or (sibling.name == tag and tag in LABEL_TAGS):
                 return ""
             value += text
     value = " ".join(value.split()).strip(AROUND_VALUE)
-    if on_next_line and LABEL.match(value):
+    alike = element is not None and element.name == tag  # as the label
+    if (on_next_line or (alike and tag in ("div", "li", "p"))) and LABEL.match(value):
         return ""
+    if on_next_line and alike and text and tag not in BLOCKS:
+        continued = continued or value not in " ".join(text.split())
+        return "" if continued or tag in BOLD else value
     return value if value or element else None
 
 

@@ -1,11 +1,12 @@
 """From a text to a name, a place, a date or an age.
 
-Each function is pure, and returns None where the text has no such value.
+Each function returns None where the text has no such value. They are pure, except that a time in
+UTC is read in the process's time zone.
 """
 
 import html
 import re
-from datetime import date
+from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
 from person import comparable
@@ -21,22 +22,38 @@ BROKEN = re.compile("[\ufffd\ud800-\udfff]")
 LONGEST_NAME = 200
 
 MONTH = r"(?P<name>[^\W\d_]{3,})\.?"
+ORDINAL = r"(?:\.?[º°]|\.|e?ro?\.?|st|nd|rd|th)?"
 DATES = (
-    r"(?P<y>\d{4})-(?P<m>\d\d?)-(?P<d>\d\d?)",
+    # 2024-02-01, 2024/03/08, 2009.04.17., 2009. 04. 17.
+    r"(?P<y>\d{4})(?P<separator>-|/|\.\s?)(?P<m>\d\d?)(?P=separator)(?P<d>\d\d?)",
     # 01/ 08/ 2016, 8-3-24, 2.1.2006.; registers sometimes forget a separator: 23/102024
     r"(?P<d>\d\d?)\s*[/.-]\s*(?P<m>\d\d?)\s*(?:[/.-]\s*(?P<y>\d{4}|\d\d)|(?P<y2>\d{4}))",
-    # 8 de Marzo de 2014, 18 de septiembre del año 2006, 3 ene. 2020, 8-Mar-2014
-    rf"(?P<d>\d\d?)[º°.]?(?:\s+de)?[\s-]+{MONTH},?(?:\s+(?:del?|año))*[\s-]+(?P<y>\d{{4}})",
+    # 8 de Marzo de 2014, 18 de septiembre del año 2006, 3 ene. 2020, 8-Mar-2014, 1ro de mayo
+    rf"(?P<d>\d\d?){ORDINAL}(?:\s+de)?[\s-]+{MONTH},?(?:\s+(?:del?|año))*[\s-]+(?P<y>\d{{4}})",
     # March 8, 2014; Sat Mar 08 12:00:00 CET 2014
-    rf"{MONTH}\s+(?P<d>\d\d?)(?:st|nd|rd|th)?(?:,|\s+[\d:]+\s+\w+)?\s+(?P<y>\d{{4}})",
+    rf"{MONTH}\s+(?P<d>\d\d?){ORDINAL}(?:,|\s+[\d:]+\s+\w+)?\s+(?P<y>\d{{4}})",
 )
+# 2024. március 5., 2024 March 8
+YEAR_FIRST = re.compile(rf"\b(?P<y>\d{{4}})\.?\s+{MONTH}\s+(?P<d>\d\d?)\b")
+EPOCH = re.compile(r"\d{10}|(?!20)\d{12}|\d{13}")  # in seconds or ms; 202403081200 is neither
+UTC_TIME = re.compile(r"(?:19|20)\d\d-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|\+00(?::?00)?)(?![\d:])")
 FIRST_DAY = date(1900, 1, 1)
 
-NUMBER_AND_UNIT = re.compile(r"(?<!\d)(\d{1,3}(?:[.,]\d+)?)(?!\d)\s*([^\W\d_]*)")
+# "15 años", "15-year-old", "8 (ocho) meses"
+NUMBER_AND_UNIT = re.compile(
+    r"(?<!\d)(\d{1,3}(?:[.,]\d+)?)(?!\d)(?:-|\s*)(?:\([^()\d]{3,}\)\s*)?([^\W\d_]*)"
+)
 # "12-14", "12 / 14", "12 y 14", "3 a 5": the ages of several children, or a guess
 TWO_AGES = re.compile(r"\d\s*(?:[-\u2013/,]|\b[yeoua]\b)\s*\d")
 ZERO_FRACTION = re.compile(r"[.,]0+\b")
-SHORT_UNITS = ("dia", "semana", "hora")
+# Units in the languages of Europe and the Americas, as comparable() writes them.
+YEARS = """an ani anio anios anni anno annee annees ano anos ans any anys ar arig arige ev eves
+    godina godine godinu jaar jahr jahre jahren jahrig jahrige jarig lat lata let leta leti leto rok
+    roku roky rokov vuotta vuotias yas yasinda yas\u0131nda year years yo yr yrs"""
+MONTHS = """ay aylik ayl\u0131k honap honapos kuukautta luni maand maanden manad manader maned
+    maneder mes mese mesec meseca meseci mesecev meses mesi mesiac mesiace mesiacov mesic mesice
+    mesicu mesos miesiac miesiace miesiecy mjesec mjeseca mjeseci mo mois monat monate monaten month
+    months mos"""
 OLDEST = 120
 
 
@@ -80,17 +97,29 @@ def read_date(text: str, months: tuple[str, ...], today: date) -> date | None:
     """The first date in `text`, day before month; None where that is not a real date from 1900
     to `today`. `months` are the twelve names that the register uses."""
     text = clean(text)
-    matches = [re.search(rf"(?<![^\W_]){form}(?!\d)", text, re.IGNORECASE) for form in DATES]
-    first = min(filter(None, matches), key=re.Match.start, default=None)
-    if first is None:
-        return None
-    part = first.groupdict()
-    month = int(part["m"]) if part.get("m") else month_number(part["name"], months)
     try:
+        if EPOCH.fullmatch(text):
+            text = str(datetime.fromtimestamp(int(text) // (1000 if text[10:] else 1), UTC))
+        text = UTC_TIME.sub(local_day, text)
+        matches = [re.search(rf"(?<![^\W_]){form}(?!\d)", text, re.IGNORECASE) for form in DATES]
+        # A word after a year is often no month: "Ficha 2024 Fecha 12/08/2024".
+        matches += [m for m in YEAR_FIRST.finditer(text) if month_number(m["name"], months)]
+        first = min(filter(None, matches), key=re.Match.start, default=None)
+        if first is None:
+            return None
+        part = first.groupdict()
+        month = int(part["m"]) if part.get("m") else month_number(part["name"], months)
         day = date(full_year(part["y"] or part["y2"], today), month, int(part["d"]))
     except ValueError:
         return None
     return day if FIRST_DAY <= day <= today else None
+
+
+def local_day(match: re.Match[str]) -> str:
+    """The day in the process's time zone of a time in UTC. Midnight stands for a day that was
+    written without a time: it is the same day in every zone."""
+    moment = datetime.fromisoformat(match[0])
+    return str((moment if moment.time() == time() else moment.astimezone()).date())
 
 
 def full_year(digits: str, today: date) -> int:
@@ -103,28 +132,35 @@ def full_year(digits: str, today: date) -> int:
 
 def month_number(word: str, months: tuple[str, ...]) -> int:
     """1 to 12 for a month's name or its beginning, 0 for another word."""
-    word = comparable(word).replace("setiembre", "septiembre")
-    return next((i for i, month in enumerate(months, 1) if comparable(month).startswith(word)), 0)
+    word = comparable(word)
+    words = (word, word.replace("set", "sept"))  # Peru writes setiembre
+    return next((i for i, name in enumerate(months, 1) if comparable(name).startswith(words)), 0)
 
 
-def read_age(text: str, month_words: tuple[str, ...]) -> Age | None:
-    """The number and unit in `text`, in months where the unit is one of `month_words`.
+def read_age(
+    text: str, month_words: tuple[str, ...] = (), year_words: tuple[str, ...] = ()
+) -> Age | None:
+    """The first age in `text`, in years where the number has no unit. `month_words` and
+    `year_words` are units besides MONTHS and YEARS.
 
-    None for two ages ("12 y 14 años", "3 a 5 meses"), for fractions, for days and weeks, and for
-    a unit of one letter."""
+    None for two ages ("12 y 14 años", "3 a 5 meses"), for fractions, and for other units."""
     text = clean(text).casefold()
     ages = NUMBER_AND_UNIT.findall(text)
     if not ages or TWO_AGES.search(ZERO_FRACTION.sub("", text)):
         return None
     (number, unit), *others = [(number, comparable(unit)) for number, unit in ages]
-    years, _, fraction = number.replace(",", ".").partition(".")
-    if fraction.strip("0") or int(years) > OLDEST:
+    whole, _, fraction = number.replace(",", ".").partition(".")
+    if fraction.strip("0") or int(whole) > OLDEST:
         return None
-    if len(unit) == 1 or unit.startswith(SHORT_UNITS):
+    months = {*MONTHS.split(), *map(comparable, month_words)}
+    years = {*YEARS.split(), *map(comparable, year_words)}
+    if unit not in {"", *years, *months}:
         return None
-    if unit and unit in (other for _, other in others):  # 12 años y 14 años
+    if not unit and months & set(re.findall(r"[^\W\d_]+", comparable(text))):  # Meses: 8
         return None
-    return Age(int(years), unit in map(comparable, month_words))
+    if {other for _, other in others} & (years | months if unit in months else years):
+        return None  # 12 años y 14 años
+    return Age(int(whole), unit in months)
 
 
 def age_between(born: date, day: date) -> Age | None:

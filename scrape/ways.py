@@ -1,8 +1,8 @@
 """What a way of the profile yields in a card, a file page or a JSON record, and how far it got.
 
     way, scope --extract--> text, Match        (fields)
-    way, scope --match_stamp--> Match          (pass_over)
-    way, scope --extract_all--> texts, Match   (last_page)
+    way, scope --match_stamp--> text, Match    (pass_over)
+    way, scope --extract_all--> texts, Match   (last_page, total)
 
 These functions keep no state; their callers note each Match in a Usage.
 """
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import soupsieve
 
-from person import comparable
+from person import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
 from scrape.text import after_label, json_text, value_at, visible_text
 
@@ -49,17 +49,19 @@ class Usage:
         self.matches[way] = max(match, self.matches.get(way, Match.NO_PLACE))
 
 
-def unused(profile: Profile, usage: Usage) -> list[str]:
-    """A line for each part of the profile that was tried and matched nothing."""
+def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
+    """Each part of the profile that was tried, such as `fields.edad[0]`, and how it failed to
+    match anything, or ""."""
     keys = [key for key in ("card", "next", "no_photo") if getattr(profile, key)]
-    lines = [f"{key}: {UNUSED[Match.NO_PLACE]}" for key in keys if key not in usage.keys]
-    lists = {"pass_over": profile.pass_over, "last_page": profile.last_page}
+    parts = {key: "" if key in usage.keys else UNUSED[Match.NO_PLACE] for key in keys}
+    lists = {name: getattr(profile, name) for name in ("pass_over", "last_page", "total")}
     for name, ways in msgspec.structs.asdict(profile.fields).items():
         lists[f"fields.{name}"] = ways
-    for key, ways in lists.items():
-        matches = [usage.matches.get(way) for way in ways]
-        lines += [f"{key}[{i}]: {UNUSED[m]}" for i, m in enumerate(matches) if m in UNUSED]
-    return lines
+    for name, ways in lists.items():
+        for i, way in enumerate(ways):
+            if way in usage.matches:
+                parts[f"{name}[{i}]"] = UNUSED.get(usage.matches[way], "")
+    return parts
 
 
 def extract(way: Way, scope: Scope, missing: Texts = ()) -> tuple[str, Match]:
@@ -89,27 +91,29 @@ def extract_all(way: Way, scope: Scope, missing: Texts = ()) -> tuple[list[str],
     return [], Match.PLACE_ONLY if texts else Match.NO_PLACE
 
 
-def match_stamp(way: Way, scope: Scope) -> Match:
-    """COMPLETE where the stamp is in `scope`: the way's pattern, without one any text, or the
-    element itself if the way is only a selector."""
+def find_stamp(ways: tuple[Way, ...], scope: Scope, usage: Usage) -> str:
+    """The text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
+    for way in ways:
+        text, match = match_stamp(way, scope)
+        usage.note(way, match)
+        if text:
+            return text
+    return ""
+
+
+def match_stamp(way: Way, scope: Scope) -> tuple[str, Match]:
+    """The text that the way's pattern matches, without one any text, or the element itself if the
+    way is only a selector. Compared on one line, without case, accents, invisible characters."""
     bare = not way.pattern and not way.label and not way.attr and way.json is None
+    pattern = unaccented(way.pattern or r"\S")
     match = Match.NO_PLACE
     for place, label in product(way.places, way.labels):
         for text in texts_at(way, scope, place, label):
-            if bare or re.search(way.pattern or r"\S", text, re.IGNORECASE):
-                return Match.COMPLETE
+            line = " ".join(unaccented(text).split())
+            if bare or re.search(pattern, line, re.IGNORECASE):
+                return line or "an element without text", Match.COMPLETE
             match = Match.PLACE_ONLY
-    return match
-
-
-def is_stamped(ways: tuple[Way, ...], scope: Scope, usage: Usage) -> bool:
-    """Whether one of `ways`, of pass_over, finds its stamp in `scope`."""
-    for way in ways:
-        match = match_stamp(way, scope)
-        usage.note(way, match)
-        if match == Match.COMPLETE:
-            return True
-    return False
+    return "", match
 
 
 def texts_at(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:

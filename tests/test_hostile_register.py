@@ -387,6 +387,9 @@ def test_a_long_list_is_stored(register: Register, figure: Figure, full: bool) -
     cards = 10_000 if full else 1_000
     register.publish([Listed(f"p{n}") for n in range(cards)], per_page=cards)
     run, megabytes = run_process(register)
-    assert f"{cards} listed, {cards} added, 0 found, 0 unreadable, {cards} active" in run.stdout
+    assert (
+        f"{cards} listed, {cards} added, 0 found, 0 moved, 0 unreadable, {cards} active"
+        in run.stdout
+    )
     assert megabytes * 2**20 < sync.MEMORY
     figure(f"a register of {cards:,} cards: {megabytes:.0f} MB, stored")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from person import person_id
+from person import ids, person_id
 from scrape.fetch import Refused
 from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile, read
@@ -25,9 +25,8 @@ def test_numbered_pages_end_where_nobody_is_new(register: Register) -> None:
     register.publish(slugs(5), per_page=2)
     register.web.pages["/lista?n=4"] = register.web.pages["/lista?n=3"]
     assert read(register).listed == 5
-    assert [path for path in register.web.asked if "lista" in path] == [
-        f"/lista?n={n}" for n in (1, 2, 3, 4)
-    ]
+    one_reading = [f"/lista?n={n}" for n in (1, 2, 3, 4, 5)]
+    assert [path for path in register.web.asked if "lista" in path] == 2 * one_reading
 
 
 def test_numbered_pages_may_begin_at_0(register: Register) -> None:
@@ -43,7 +42,7 @@ def test_numbered_pages_may_begin_at_0(register: Register) -> None:
 def test_a_numbered_page_of_broken_cards_is_not_the_last(register: Register) -> None:
     number_pages(register)
     register.publish(slugs(12), per_page=1)
-    register.web.put("/lista?n=9", "<li><a>Ai</a></li>")
+    register.web.put("/lista?n=9", "<li><a>Ai</a></li></html>")
     register.web.put("/lista?n=13", "")
     reading = read(register)
     assert (len(reading.persons), len(reading.unreadable)) == (11, 1)
@@ -53,7 +52,7 @@ def test_a_numbered_page_that_fails_with_200_is_refused(register: Register) -> N
     number_pages(register)
     register.publish(slugs(6), per_page=2)
     register.web.put("/lista?n=2", "<p>Volvemos pronto</p>")
-    with pytest.raises(Refused, match="list page 2 has no card, but the next one has"):
+    with pytest.raises(Refused, match="list page 2 has nobody new, unlike the page beside it"):
         read(register)
 
 
@@ -74,7 +73,7 @@ def test_only_a_missing_page_after_an_empty_one_ends_the_list(
 
 def test_a_page_of_stamped_cards_without_links_is_not_empty(register: Register) -> None:
     register.publish(slugs(4), per_page=2)
-    register.web.put("/lista?n=2", "<li><a>Ac</a><b>FUE ENCONTRADA</b></li>")
+    register.web.put("/lista?n=2", "<li><a>Ac</a><b>FUE ENCONTRADA</b></li></html>")
     assert read(register).listed == 2
 
 
@@ -101,7 +100,7 @@ def test_an_empty_page_before_the_last_is_refused(register: Register) -> None:
     for n in (1, 2):
         register.web.edit(f"/lista?n={n}", "</ul>", "</ul><i>1</i><i>3</i>")
     register.web.put("/lista?n=3", "<p>Volvemos pronto</p><i>3</i>")
-    with pytest.raises(Refused, match="list page 3 has no card"):
+    with pytest.raises(Refused, match="list page 3 has nobody new, though 3 pages are stated"):
         read(register)
 
 
@@ -123,17 +122,24 @@ def test_a_next_link_that_leads_nowhere_is_refused(register: Register) -> None:
         read(register)
 
 
-def test_next_links_in_a_circle_end(register: Register) -> None:
-    register.publish(slugs(4), per_page=2)
-    again = "</ul><a class=next href='/lista?n=1#top'>otra vez</a>"
-    register.web.edit("/lista?n=2", "</ul>", again)
-    assert read(register).listed == 4
+@pytest.mark.parametrize(("page", "refused"), [(1, True), (2, True), (3, False)])
+def test_a_next_link_may_lead_to_the_page_itself_but_not_back(
+    register: Register, page: int, refused: bool
+) -> None:
+    register.publish(slugs(6), per_page=2)
+    again = f"</ul><a class=next href='/lista?n={page}&utm_source=x#top'>otra vez</a>"
+    register.web.edit("/lista?n=3", "</ul>", again)
+    if refused:
+        with pytest.raises(Refused, match="next link of list page 3 leads to an earlier page"):
+            read(register)
+    else:
+        assert read(register).listed == 6
 
 
 def test_an_empty_page_after_a_next_link_is_refused(register: Register) -> None:
     register.publish(slugs(4), per_page=2)
     register.web.put("/lista?n=2", "<p>Volvemos pronto</p>")
-    with pytest.raises(Refused, match="list page 2 has no card, unlike those before it"):
+    with pytest.raises(Refused, match="list page 2 has nobody new"):
         read(register)
 
 
@@ -163,7 +169,7 @@ def test_one_file_linked_twice_is_one_person(register: Register) -> None:
 def test_a_stamp_on_any_card_of_a_person_counts(register: Register) -> None:
     register.publish([*slugs(3), slugs(3)[0]._replace(stamp="FUE ENCONTRADA")])
     reading = read(register)
-    assert reading.stamped == {register.id("aa")}
+    assert ids(reading.stamped) == {register.id("aa")}
     assert reading.persons.keys() == {register.id("ab"), register.id("ac")}
 
 

@@ -119,22 +119,47 @@ def test_every_profile_key_is_described(kind: type) -> None:
     assert set(kind.__struct_fields__) <= described
 
 
-def test_the_example_profile_reads_its_pages(tmp_path: Path) -> None:
-    cards, file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
-    profile = re.findall(r"```toml\n(.*?)```", PROFILES, re.S)[0]
-    pages = {"lista?p=1.html": cards, "lista?p=2.html": cards.replace("siguiente", "")}
-    for name, html in {**pages, "persona/1.html": file}.items():
-        path = tmp_path / "pages" / name
+def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
+    cards, file, other_cards, other_file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
+    pages = {
+        "lista?p=1": cards,
+        "lista?p=2": cards.replace("siguiente", "").replace("Ana", "Luz").replace("a/1", "a/2"),
+        "persona/1": file,
+        "persona/2": file.replace("Ana", "Luz"),
+        "eltuntek?oldal=1": other_cards,
+        "eltuntek?eset=7": other_file,
+    }
+    for name, html in pages.items():
+        path = tmp_path / "pages" / f"{name}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(html)
-    (tmp_path / "ejemplo.toml").write_text('pages = "pages"\n' + profile)
-    reading = read_register(load_profile(tmp_path / "ejemplo.toml"), None, lambda text: None)
-    ((_, *fields),) = reading.persons.values()
-    assert fields == [
-        "Ana Inventada Prueba",
-        "08/03/2024",
-        "12 años",
-        "Villa Inventada, Ficticia",
-        "https://registro.example/fotos/1.jpg",
-        "https://registro.example/persona/1",
+    examples = re.findall(r"`registers/([a-z]+)\.toml`:\n\n```toml\n(.*?)```", PROFILES, re.S)
+    persons = []
+    for name, profile in examples:
+        (tmp_path / f"{name}.toml").write_text('pages = "pages"\n' + profile)
+        reading = read_register(load_profile(tmp_path / f"{name}.toml"), None, lambda text: None)
+        assert reading.unreadable == []
+        persons += [fields for _, *fields in reading.persons.values()]
+    spanish = ["08/03/2024", "12 años", "Villa Inventada, Ficticia"]
+    assert persons == [
+        [
+            "Ana Inventada Prueba",
+            *spanish,
+            "https://registro.example/fotos/1.jpg",
+            "https://registro.example/persona/1",
+        ],
+        [
+            "Luz Inventada Prueba",
+            *spanish,
+            "https://registro.example/fotos/1.jpg",
+            "https://registro.example/persona/2",
+        ],
+        [
+            "Kitalált Anna",
+            "05/03/2024",
+            "12 años",
+            "Kitaláltfalva, Képzelt vármegye",
+            "https://registro.example/nincs-kep.png",
+            "https://registro.example/eltuntek?eset=7",
+        ],
     ]

@@ -8,18 +8,23 @@ import json
 import re
 import shutil
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
+from bs4 import BeautifulSoup
 
-from scrape.profile import as_tuple, load_profile
+from scrape.profile import Way, as_tuple, load_profile
 from scrape.reading import read_register
+from scrape.values import read_age, read_place
+from scrape.ways import extract
 from support import ROOT
 from support.register import Register
 
 SAVED = ROOT / "tests" / "registers"
 NAMES = sorted(folder.name for folder in SAVED.iterdir())
+PROFILES = {path.stem for path in (ROOT / "registers").glob("*.toml")}
 
 
 def profile_text(name: str) -> str:
@@ -49,7 +54,7 @@ def test_a_saved_register_reads_as_expected(register: Register, name: str) -> No
     use_saved(register, name)
     for added in (len(expected(name)), 0):
         run = register.sync()
-        assert f"{added} added, 0 found, 0 unreadable" in run.stdout, run.stderr
+        assert f"{added} added, 0 found, 0 moved, 0 unreadable" in run.stdout, run.stderr
         listed = register.api().get("/api/personas")["personas"]
         for person in listed:
             assert re.fullmatch(rf"{name}-[0-9]+", person.pop("id"))
@@ -73,17 +78,68 @@ def test_a_card_taken_off_a_saved_register_is_erased(register: Register, name: s
     assert gone["nombre"].encode() not in register.bytes_on_disk()
 
 
-@pytest.mark.parametrize("name", ["sifebu", "reniped", "cndes"])
+@pytest.mark.parametrize("name", sorted(PROFILES - {"demo", "interpolar"}))
 def test_a_profile_that_has_not_met_its_site_says_so(name: str) -> None:
     head = profile_text(name).split("\nstart ")[0]
     assert "NOT met the live site" in head
     assert "--dry-run" in head
 
 
+SIFEBU = load_profile(ROOT / "registers" / "sifebu.toml")
+
+
+def sifebu_page(text: str) -> BeautifulSoup:
+    html = f"<main><h1>Ana</h1><div class=field-name-body><p>{text}</p></div></main>"
+    return BeautifulSoup(html, "html5lib")
+
+
+def first_value(ways: tuple[Way, ...], text: str, parse: Callable[[str], object]) -> object:
+    texts = (extract(way, sifebu_page(text))[0] for way in ways)
+    return next((value for value in map(parse, filter(None, texts)) if value), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "age"),
+    [
+        ("Buscada desde hace 5 años. María tenía 15 años", "15 años"),
+        ("Desde hace más de 5 años. María tenía 15 años al momento de", "15 años"),
+        ("Buscada desde hace 5 años", None),
+        ("Edad: 15 años", "15 años"),
+        ("Ana, de 8 meses, y su madre", "8 meses"),
+        ("Ana, de 12 años y 3 meses", "12 años"),
+        ("de 12 y 14 años", None),
+        ("de 12, 13 y 14 años", None),
+        ("tenían 12 años y 14 años de edad", None),
+        ("de 12 o 13 años al momento de la ausencia", None),
+    ],
+)
+def test_the_age_in_a_sentence_of_sifebu(text: str, age: str | None) -> None:
+    read = first_value(SIFEBU.fields.edad, text, read_age)
+    assert (read and str(read)) == age
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("en la localidad de 9 de Julio, provincia de Salta.", "9 de Julio, Salta"),
+        ("en la calle Belgrano 123, localidad de Orán, provincia de Salta.", "Orán, Salta"),
+        ("en localidad de Orán en su casa de Belgrano, provincia de Salta.", "Orán, Salta"),
+        ("Lugar: 9 de Julio, Salta", "9 de Julio, Salta"),
+        ("en su casa de Belgrano 123, provincia de Salta.", None),
+        ("en Calle Belgrano, provincia de Salta.", None),
+        ("Lugar: Belgrano 123, Orán", None),
+        ("Lugar: su casa, Orán", None),
+        ("Lugar: 9 de Julio 123, Orán", None),
+    ],
+)
+def test_no_address_is_a_place_of_sifebu(text: str, place: str | None) -> None:
+    assert first_value(SIFEBU.fields.lugar, text, read_place) == place
+
+
 def test_the_demo_register() -> None:
     profile = load_profile(ROOT / "registers" / "demo.toml")
     reading = read_register(profile, None, lambda line: None)
     assert (len(reading.persons), reading.pages, len(reading.stamped)) == (24, 3, 1)
-    assert (len(reading.over_age), reading.unreadable) == (1, [])
+    assert (len(reading.excluded), reading.unreadable) == (1, [])
     photos = [person.foto for person in reading.persons.values()]
     assert photos.count(profile.placeholder or "") == 1

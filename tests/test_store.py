@@ -10,11 +10,21 @@ import pytest
 
 import store
 from person import Person
+from persons import read_stored
 from settings import SettingError
-from store import DatabaseUnavailable, Reader, open_database, run_lock, stored_persons, transaction
+from store import (
+    DatabaseUnavailable,
+    Reader,
+    open_database,
+    run_lock,
+    stored_persons,
+    transaction,
+    utc_now,
+)
 from support import ROOT
 from support.api import Api, fill, made_up
 
+SYNCED = utc_now()
 SCHEMA_2 = (ROOT / "tests" / "schema-2.sql").read_text()
 
 
@@ -91,7 +101,7 @@ def version_2(database: Path) -> Path:
             db.executemany("INSERT INTO view VALUES (?, ?, ?, ?)", views)
             db.execute(
                 "INSERT INTO run (started, ended, outcome, listed) VALUES"
-                " ('2026-09-02T03:00:00Z', '2026-09-02T03:00:09Z', 'ok', 2)"
+                f" ('{SYNCED}', '{SYNCED}', 'ok', 2)"
             )
     return database
 
@@ -106,14 +116,15 @@ def test_an_older_database_is_taken_over(version_2: Path, version: int) -> None:
             db.execute("PRAGMA user_version = 1")
     api = Api(version_2)
     assert api.get("/api/stats") == {
-        "active": 2, "found": 1, "sites": 2, "views": 11, "lastSync": "2026-09-02T03:00:09Z"
+        "active": 2, "found": 1, "sites": 2, "views": 11, "lastSync": SYNCED
     }  # fmt: skip
     listed = api.get("/api/personas?region=nandubay+ficticio")["personas"]
     assert [Person(**person) for person in listed] == [made_up(1), made_up(2)]
-    assert api.get("/health", 503)["lastRun"]["listed"] == 2
+    assert api.get("/health")["lastRun"]["listed"] == 2
     with open_database(version_2, 5) as db:
         for sql, rows in {
-            "SELECT * FROM hidden": [("prueba-9",)],
+            "SELECT * FROM hidden": [("prueba-9", 1)],
+            "SELECT * FROM hidden_mark": [("prueba-9", "prueba-9")],
             "SELECT host, first_day, views FROM site": [
                 ("a.example", "2026-09-01", 10),
                 ("b.example", "2026-09-01", 1),
@@ -127,6 +138,21 @@ def test_an_older_database_is_taken_over(version_2: Path, version: int) -> None:
             "SELECT name FROM sqlite_master WHERE name IN ('view', 'generation')": [],
         }.items():
             assert db.execute(sql).fetchall() == rows
+
+
+def test_version_3_is_taken_over(database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db, db:
+        db.executescript((ROOT / "tests" / "schema-3.sql").read_text())
+        store.write_persons(db, [made_up(1)])
+        db.execute("INSERT INTO hidden VALUES ('prueba-9')")
+        db.execute("INSERT INTO site VALUES (1, 'a.example', '2026-09-01', 7)")
+        sql = "INSERT INTO run (started, ended, outcome, listed) VALUES (?, ?, 'ok', 1)"
+        db.execute(sql, [SYNCED, SYNCED])
+    assert Api(database).get("/api/stats") == {
+        "active": 1, "found": 0, "sites": 1, "views": 7, "lastSync": SYNCED
+    }  # fmt: skip
+    with open_database(database, 5) as db:
+        assert read_stored(db).marks == {"prueba-9": "prueba-9"}
 
 
 def test_an_upgrade_that_fails_changes_nothing(

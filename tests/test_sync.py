@@ -35,7 +35,7 @@ def test_a_second_run_changes_nothing(register: Register) -> None:
     assert register.sync().returncode == 0
     before = register.api().ask("/api/personas").body
     again = register.sync()
-    assert "12 listed, 0 added, 0 found, 0 unreadable, 12 active" in again.stdout
+    assert "12 listed, 0 added, 0 found, 0 moved, 0 unreadable, 12 active" in again.stdout
     assert register.api().ask("/api/personas").body == before
 
 
@@ -102,7 +102,7 @@ def test_a_card_that_lost_its_link_is_still_a_listed_person(register: Register) 
     register.publish(TWELVE)
     register.sync()
     register.web.edit("/lista?n=1", "href='/file/aa'", "href='javascript:abrir(1)'")
-    assert "12 listed, 0 added, 0 found, 1 unreadable, 12 active" in register.sync().stdout
+    assert "12 listed, 0 added, 0 found, 0 moved, 1 unreadable, 12 active" in register.sync().stdout
 
 
 def test_who_has_come_of_age_is_erased_not_found(register: Register) -> None:
@@ -129,7 +129,7 @@ def test_who_was_found_and_is_listed_of_age_is_not_found_any_more(register: Regi
 def test_an_adult_is_passed_over_whatever_else_is_wrong(register: Register) -> None:
     adults = [Listed(f"adulto{n}", edad="40 años", fecha="ayer") for n in range(5)]
     register.publish([*TWELVE, *adults])
-    assert "12 listed, 12 added, 0 found, 0 unreadable" in register.sync().stdout
+    assert "12 listed, 12 added, 0 found, 0 moved, 0 unreadable" in register.sync().stdout
 
 
 def test_one_dead_file_page_costs_that_record_alone(register: Register) -> None:
@@ -162,7 +162,7 @@ def test_who_is_listed_but_unreadable_stays_as_stored(
     register.sync()
     before = register.api().ask("/api/personas").body
     register.publish([TWELVE[0]._replace(**change), *TWELVE[1:]])
-    assert "0 found, 1 unreadable, 12 active" in register.sync().stdout
+    assert "0 found, 0 moved, 1 unreadable, 12 active" in register.sync().stdout
     assert register.api().ask("/api/personas").body == before
     assert register.stats()["found"] == 0
 
@@ -208,13 +208,12 @@ def robots_txt_forbids(register: Register) -> None:
     ("breakage", "reason", "forcible"),
     [
         (second_page_fails, "list page 2 cannot be read: HTTP 500", False),
-        (second_page_is_empty, "list page 2 has no card, unlike", False),
+        (second_page_is_empty, "list page 2 has nobody new", False),
         (robots_txt_fails, "robots.txt: HTTP 500", False),
         (robots_txt_forbids, "list page 2 cannot be read: robots.txt forbids it", False),
         (nobody_is_listed, "nobody is listed on 1 list pages", True),
         (no_card_is_known, "nobody is listed on 2 list pages", True),
-        (the_markup_has_changed, "3 of 12 records are unreadable (fecha 3)", True),
-        (half_are_missing, "only 5 of 12 stored persons are still listed", True),
+        (half_are_missing, "7 of 12 stored persons would leave the list", True),
     ],
 )
 def test_a_bad_night_is_refused(
@@ -245,11 +244,11 @@ def test_force_stores_an_empty_list(register: Register) -> None:
 
 
 def test_a_small_register_may_lose_many_at_once(register: Register) -> None:
-    register.publish(TWELVE[:9])
+    register.publish(TWELVE[:5])
     register.sync()
-    register.publish(TWELVE[:2])
+    register.publish(TWELVE[:1])
     assert register.sync().returncode == 0
-    assert register.names() == {"aa", "ab"}
+    assert register.names() == {"aa"}
 
 
 # --- Hidden --------------------------------------------------------------------------

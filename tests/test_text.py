@@ -108,6 +108,37 @@ def test_the_value_after_a_label(label: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("html", "value"),
+    [
+        ("<b>Lugar</b><br><b>Sexo</b> F", ""),
+        ("<b>Lugar</b><br><b>Sexo</b>", ""),
+        ("<b>Lugar</b><br><b></b>Orán", "Orán"),
+        ("<b>Lugar</b><br>Orán", "Orán"),
+        ("<b>Lugar</b><br><i>Orán</i>", "Orán"),
+        ("<b>Lugar</b> <b>Orán</b>", "Orán"),
+        ("<span>Lugar</span><br><span>Sexo</span> F", ""),
+        ("<span>Lugar</span><br><span>Sexo</span> <i>F</i>", ""),
+        ("<span>Lugar</span><br><span>Orán</span>", "Orán"),
+        ("<span>Lugar</span><br><span>Orán</span><br>Sexo F", "Orán"),
+        ("<span>Lugar</span><br><span>Orán</span><p>Sexo F</p>", "Orán"),
+        ("<span>Lugar</span><br><span>: Orán</span>", "Orán"),
+        ("<span>Lugar</span><span>Orán</span>", "Orán"),
+        ("<h4>Lugar</h4><h4>Edad</h4>", ""),
+        ("<h4>Lugar</h4><h4>Edad</h4><p>12</p>", ""),
+        ("<h4>Lugar</h4><p>Orán</p>", "Orán"),
+        ("<h4>Lugar</h4>Orán<h4>Edad</h4>", "Orán"),
+        ("<h5>Lugar</h5><h4>Orán</h4>", "Orán"),
+        ("<li>Lugar:</li><li>Sexo: F</li>", ""),
+        ("<li><b>Lugar:</b></li><li><b>Sexo:</b> F</li>", ""),
+        ("<div>Lugar</div><div>Orán</div>", "Orán"),
+        ("<table><td>Lugar<td>Orán: centro</table>", "Orán: centro"),
+    ],
+)
+def test_a_label_is_not_the_value_of_another(html: str, value: str) -> None:
+    assert list(after_label(BeautifulSoup(html, "html5lib"), "Lugar")) == [value]
+
+
+@pytest.mark.parametrize(
     ("path", "text"),
     [
         ("", ""),

@@ -1,5 +1,7 @@
 """Names, places, dates and ages, read from texts."""
 
+import time
+from collections.abc import Iterator
 from datetime import date
 
 import pytest
@@ -69,6 +71,21 @@ def test_read_place(text: str, place: str | None) -> None:
         ("Sat Mar 08 00:00:00 CET 2014", date(2014, 3, 8)),
         ("Sat, 08 Mar 2014 00:00:00 GMT", date(2014, 3, 8)),
         ("8 DE MARZO DE 2024, publicado 2024-04-01", date(2024, 3, 8)),
+        ("2009.04.17.", date(2009, 4, 17)),
+        ("2009. 04. 17.", date(2009, 4, 17)),
+        ("2024/03/08 10:00", date(2024, 3, 8)),
+        ("2024. marzo 5.", date(2024, 3, 5)),
+        ("el 2024 Marzo 5", date(2024, 3, 5)),
+        ("Ficha 2024 Fecha 12/08/2024", date(2024, 8, 12)),
+        ("5 set 2019", date(2019, 9, 5)),
+        ("5 SET. 2019", date(2019, 9, 5)),
+        ("1ro de marzo de 2020", date(2020, 3, 1)),
+        ("1er. de marzo de 2020", date(2020, 3, 1)),
+        ("marzo 1ro, 2020", date(2020, 3, 1)),
+        ("202403081200", None),
+        ("9999999999999", None),
+        ("2024-03-07T99:00:00Z", None),
+        ("0001-01-01T00:01:00Z", None),
         ("31/01/2026", TODAY),
         ("01/02/2026", None),
         ("31/02/2024", None),
@@ -83,6 +100,72 @@ def test_read_place(text: str, place: str | None) -> None:
 )
 def test_read_date(text: str, day: date | None) -> None:
     assert read_date(text, MONTHS, TODAY) == day
+
+
+# fmt: off
+HUNGARIAN = ("január", "február", "március", "április", "május", "június", "július", "augusztus",
+             "szeptember", "október", "november", "december")
+PORTUGUESE = ("janeiro", "fevereiro", "março", "abril", "maio", "junho", "julho", "agosto",
+              "setembro", "outubro", "novembro", "dezembro")
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("text", "months", "day"),
+    [
+        ("2024. március 5.", HUNGARIAN, date(2024, 3, 5)),
+        ("5 set 2019", PORTUGUESE, date(2019, 9, 5)),
+        ("5 de setembro de 2019", PORTUGUESE, date(2019, 9, 5)),
+    ],
+)
+def test_read_date_with_other_months(text: str, months: tuple[str, ...], day: date) -> None:
+    assert read_date(text, months, TODAY) == day
+
+
+@pytest.fixture(params=["Europe/Madrid", "America/Lima", "Pacific/Kiritimati"])
+def zone(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The process's time zone during a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", request.param)
+        time.tzset()
+        yield request.param
+    time.tzset()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-03-07T23:00:00Z",
+        "2024-03-07T23:00:00.000Z",
+        "2024-03-07 23:00+00:00",
+        "1709852400000",
+        "1709852400",
+    ],
+)
+def test_a_time_in_utc_is_a_day_in_the_local_zone(zone: str, text: str) -> None:
+    assert read_date(text, MONTHS, TODAY) == date(2024, 3, 7 if zone == "America/Lima" else 8)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-03-08T00:00:00Z",
+        "2024-03-08T00:00:00.000+0000",
+        "1709856000000",
+        "2024-03-08",
+        "2024-03-08T23:00:00",
+        "2024-03-08T23:00:00-03:00",
+        "2024-03-08T01:00:00+00:30",
+    ],
+)
+def test_midnight_in_utc_and_a_time_with_another_offset_keep_their_day(
+    zone: str, text: str
+) -> None:
+    assert read_date(text, MONTHS, TODAY) == date(2024, 3, 8)
+
+
+def test_an_epoch_before_september_2001() -> None:
+    assert read_date("946684800000", MONTHS, TODAY) == date(2000, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +192,27 @@ def test_read_date(text: str, day: date | None) -> None:
         ("1.8 años", None),
         ("1,5 años", None),
         ("8 m", None),
+        ("15 a", None),
+        ("1 a 3 m", None),
+        ("8 maanden", "8 meses"),
+        ("8 Měsíců", "8 meses"),
+        ("8-month-old", "8 meses"),
+        ("8 (ocho) meses", "8 meses"),
+        ("Meses: 8", None),
+        ("15 Jahre", "15 años"),
+        ("15-jährig", "15 años"),
+        ("15 éves", "15 años"),
+        ("15 YAŞINDA", "15 años"),
+        ("15 days", None),
+        ("3 (tres) días", None),
+        ("12 to 14", None),
+        ("12 bis 14 Jahre", None),
+        ("1 año y 14 años", None),
+        ("3 meses y 5 meses", None),
+        ("12 años y 3 meses", "12 años"),
+        ("15 años (quince)", "15 años"),
+        ("15 años de edad", "15 años"),
+        ("María (15), de Orán", "15 años"),
         ("15 años, 3 meses", "15 años"),
         ("15 años.", "15 años"),
         ("2009", None),
@@ -117,8 +221,14 @@ def test_read_date(text: str, day: date | None) -> None:
     ],
 )
 def test_read_age(text: str, age: str | None) -> None:
-    read = read_age(text, ("mes", "meses"))
+    read = read_age(text)
     assert (read and str(read)) == age
+
+
+def test_read_age_with_more_units() -> None:
+    assert read_age("15 urte", ("hilabete",), ("URTE",)) == Age(15, False)
+    assert read_age("8 m", ("M.",), ("a",)) == Age(8, True)
+    assert read_age("8 d", ("m",), ("a",)) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""By what a hidden child is recognised, whatever becomes of the file's address. Pure.
+
+A mark is an id, a keyed hash of name and date, or a keyed hash of the photo's address.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from person import Person, Reading, name_words
+
+
+def keyed_hash(key: bytes, *texts: str) -> str:
+    return hashlib.blake2b("\n".join(texts).encode(), key=key, digest_size=16).hexdigest()
+
+
+def name_mark(key: bytes, person: Person) -> str | None:
+    """None for a name that many have: fewer than two words of three letters."""
+    words = sorted(name_words(person.nombre))
+    if sum(len(word) > 2 for word in words) < 2:
+        return None
+    return keyed_hash(key, "name", *words, person.fecha)
+
+
+def photo_marks(key: bytes, persons: Iterable[Person], placeholder: str) -> dict[str, str]:
+    """The mark of each person's photo by id, of photos that are one person's alone."""
+    photos = {person.id: person.foto for person in persons if person.foto != placeholder}
+    count = Counter(photos.values())
+    return {id: keyed_hash(key, "photo", foto) for id, foto in photos.items() if count[foto] == 1}
+
+
+def recognise(key: bytes, marks: Mapping[str, str], reading: Reading) -> dict[str, str]:
+    """The hidden children on the list: each one's id there -> id under which it was hidden.
+
+    By id (also of the address as written) or name and date; only a child who is not found so, by
+    the photo: where photos are numbered, another child has that number some day."""
+    there = {id: marks[id] for id in reading.seen if id in marks}
+    there |= {id: marks[raw] for id, raw in reading.written.items() if raw in marks}
+    for id, person in reading.persons.items():
+        if (mark := name_mark(key, person)) in marks:
+            there[id] = marks[mark or ""]
+    missing = set(marks.values()) - set(there.values())
+    for id, mark in photo_marks(key, reading.persons.values(), reading.placeholder).items():
+        if marks.get(mark) in missing and id not in there:
+            there[id] = marks[mark]
+    return there
+
+
+def new_marks(key: bytes, there: Mapping[str, str], reading: Reading) -> dict[str, str]:
+    """The marks of the hidden children who are `there` (as recognise() gives them) by this
+    reading: mark -> id under which the child was hidden."""
+    photos = photo_marks(key, reading.persons.values(), reading.placeholder)
+    marks: dict[str, str] = {}
+    for id, child in there.items():
+        found = [id, reading.written.get(id), photos.get(id)]
+        if id in reading.persons:
+            found.append(name_mark(key, reading.persons[id]))
+        marks |= {mark: child for mark in found if mark}
+    return marks

@@ -1,0 +1,157 @@
+"""What sync.py shows: progress, a summary, and the dry run, with which a profile is written.
+
+Names, addresses and texts are shown on a terminal only: what goes into a file or a pipe is kept.
+"""
+
+import sqlite3
+import sys
+from collections import Counter
+from contextlib import closing
+from datetime import date
+from pathlib import Path
+
+import store
+from changes import compare, refusal, withholding
+from person import Person, Reading, Skipped, Stored, person_id
+from persons import read_stored
+from scrape.address import absolute, stored_address
+from scrape.fetch import Fetcher, Refused
+from scrape.pages import ListReader, Spoilt, read_once
+from scrape.profile import Profile
+from scrape.reading import join_cards, read_register
+from scrape.record import Files, Record, RecordError, parse, texts_of
+from scrape.ways import Usage
+from settings import HERE, SettingError, Settings
+
+CLEAR_LINE = "\r\x1b[K"  # of a terminal
+SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
+SHARED = 3  # so many persons with one photo are a mistake
+
+
+def progress(text: str) -> None:
+    """Show a line of progress, if anybody sees it; "" removes it."""
+    if sys.stderr.isatty():
+        print(CLEAR_LINE + text, end="", file=sys.stderr, flush=True)
+
+
+def summary(reading: Reading) -> str:
+    return (
+        f"{reading.pages} list pages, {len(reading.persons)} persons, "
+        f"{len(reading.unreadable)} unreadable, {len(reading.stamped)} stamped, "
+        f"{len(reading.gone)} gone, {len(reading.excluded)} over max_age or several children"
+    )
+
+
+def describe(record: Skipped) -> str:
+    """Where a record went wrong, for a log: without its name or address."""
+    where = f"list page {record.page}, card {record.card}"
+    return f"{record.id or 'no id'} ({where}): {record.field}: {record.reason}"
+
+
+def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
+    """Show what is read and what would change; write nothing, not even a lock."""
+    stored = peek(settings)
+    try:
+        reading = read_register(profile, settings.contact, progress, save, stored.persons.keys())
+    finally:
+        progress("")
+    changes = compare(stored, reading, force)
+    show_persons(reading, set(changes.hidden))
+    for kind in ("unreadable", "stamped", "gone", "excluded"):
+        show_skipped(kind, getattr(reading, kind))
+    show_faults(reading)
+    print(f"read: {summary(reading)}")
+    for note in changes.notes:
+        print(f"note: {note}")
+    for what in ("added", "changed", "moved", "found", "erased"):
+        ids = getattr(changes, what)
+        print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
+    if reason := refusal(stored, reading, changes):
+        print(f"would be refused: {reason}")
+    elif reason := withholding(stored, reading, changes, profile.max_unreadable):
+        print(f"would be withheld: {reason}")
+    return 1 if reason and not force else 0
+
+
+def peek(settings: Settings) -> Stored:
+    """What is stored, without a change to the database or its folder."""
+    is_new = not settings.database.exists() or settings.database.stat().st_size == 0
+    # Not mode=ro, which would leave a -wal and a -shm file.
+    path = ":memory:" if is_new else f"{settings.database.as_uri()}?mode=rw"
+    with store.faults_named(), closing(sqlite3.connect(path, uri=not is_new)) as db:
+        if is_new:
+            store.run_script(db, HERE / "schema.sql")
+        db.execute("PRAGMA query_only = ON")
+        if store.schema_version(db) != store.SCHEMA_VERSION:
+            raise SettingError("DATABASE: it is of another version; start app.py, or run sync.py")
+        store.check_register(db, settings.register)
+        return read_stored(db)
+
+
+def show_persons(reading: Reading, hidden: set[str]) -> None:
+    """Print a table of the persons, or their ids."""
+    if not sys.stdout.isatty():
+        print(*reading.persons, sep="\n")
+        return
+    table = [Person._fields, *reading.persons.values()]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        mark = "  (hidden)" if row[0] in hidden else ""
+        print("  ".join(map(str.ljust, row, widths)).rstrip() + mark)
+
+
+def show_skipped(kind: str, records: list[Skipped]) -> None:
+    """Print who was left out and why; on a terminal, with name, address and text."""
+    for record in records:
+        print(f"{kind}: {describe(record)}")
+        if sys.stdout.isatty():
+            print(*(f"    {text}" for text in record[-3:] if text), sep="\n")
+
+
+def show_faults(reading: Reading) -> None:
+    """Print what in the profile looks wrong, and which safeguards match nobody."""
+    for part, fault in reading.parts.items():
+        if fault and part.startswith(SAFEGUARDS):
+            print(f"safeguard that matches nobody today: {part}")
+        elif fault:
+            print(f"in the profile: {part}: {fault}")
+    photos = Counter(person.foto for person in reading.persons.values())
+    del photos[reading.placeholder]
+    for photo, count in photos.items():
+        if count >= SHARED:
+            shown = f": {photo}" if sys.stdout.isatty() else ""
+            print(f"in the profile: one image is the photo of {count} persons{shown}")
+
+
+def explain(settings: Settings, profile: Profile, address: str) -> int:
+    """Show what each way yields for the person whose file page is at `address`."""
+    if not sys.stdout.isatty():
+        raise SettingError("--explain: shows a person, and so needs a terminal")
+    usage, fetcher = Usage(), Fetcher(profile, settings.contact)
+    reader = ListReader(profile, fetcher, usage, progress)
+    try:
+        cards = join_cards(read_once(reader, set()), Reading())
+    except Spoilt as error:
+        raise Refused(str(error)) from None
+    finally:
+        progress("")
+    wanted = person_id(profile.name, stored_address(absolute("", address), "#" in address))
+    card = next((card for card in cards if card.id == wanted), None)
+    if card is None:
+        raise Refused("no card of the list links to that address")
+    record = Record(card, Files(fetcher, usage, date.today(), set()))
+    for field in profile.fields.__struct_fields__:
+        explain_field(record, field)
+    return 0
+
+
+def explain_field(record: Record, field: str) -> None:
+    taken = False
+    try:
+        for i, text in enumerate(texts_of(record, field)):
+            value = record.card.url if field == "url" else parse(record, field, text)
+            mark = " (taken)" if text.text and value and not taken else ""
+            taken = taken or bool(mark)
+            print(f"fields.{field}[{i}]: {text.text!r} -> {value if text.text else None}{mark}")
+    except RecordError as error:
+        print(f"fields.{field}: {': '.join(filter(None, error.args))}")
