@@ -40,14 +40,17 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     left = ids(reading.stamped) | ids(reading.gone)
     doubles = find_doubles(stored, reading)
     hidden = recognise(stored.key, stored.marks, reading)
-    unstamped = set() if force else find_unstamped(stored, reading)
-    read = {id: p for id, p in reading.persons.items() if id not in {*doubles, *hidden, *unstamped}}
+    # Who had a stamp and has none, where nobody has one: the stamp has changed its form.
+    unstamped = set() if force or reading.stamped else stored.stamped & reading.persons.keys()
+    kept_out = doubles.keys() | hidden.keys() | unstamped
+    read = {id: person for id, person in reading.persons.items() if id not in kept_out}
+    outside = doubles.keys() | hidden.keys() | ids(reading.excluded)
     listed = reading.seen - left - unstamped
     absent = stored.persons.keys() - listed - left
     moved = find_moved(stored.persons, absent, read)
     changes = Changes(listed=listed, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
-        if id in hidden or id in doubles or id in ids(reading.excluded):
+        if id in outside:
             changes.erased.add(id)
         elif id in read or id in moved:
             continue
@@ -83,11 +86,6 @@ def find_doubles(stored: Stored, reading: Reading) -> dict[str, str]:
             kept = min(group, key=lambda p: (p.id not in stored.marks, p.id not in stored.persons))
             doubles |= {person.id: kept.id for person in group if person is not kept}
     return doubles
-
-
-def find_unstamped(stored: Stored, reading: Reading) -> set[str]:
-    """Who had a stamp and has none, where nobody has one: the stamp has changed its form."""
-    return set() if reading.stamped else stored.stamped & reading.persons.keys()
 
 
 def find_moved(

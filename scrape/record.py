@@ -31,20 +31,12 @@ SAYS_FOUND = re.compile(
 
 
 class RecordError(Exception):
-    """A record cannot be read: `RecordError(field, reason, text)`; `file page` counts as a field.
-    Only `text` may quote the page."""
+    """A record gives no person. `kind` is the list of Reading in which it belongs; `file page`
+    counts as a field; only `text` may quote the page."""
 
-
-class Excluded(RecordError):
-    """It is not one child of the profile's ages."""
-
-
-class Stamped(RecordError):
-    """`pass_over` matches."""
-
-
-class Gone(RecordError):
-    """The file page answers 410 (Gone)."""
+    def __init__(self, field: str, reason: str, text: str = "", kind: str = "unreadable"):
+        super().__init__(field, reason, text)
+        self.kind = kind
 
 
 class Text(NamedTuple):
@@ -107,8 +99,8 @@ class Record:
             try:
                 document = parse_html(self.files.fetcher.get(self.card.link), self.profile.encoding)
             except PageError as error:
-                kind = Gone if error.status == 410 else RecordError
-                raise kind("file page", str(error)) from None
+                kind = "gone" if error.status == 410 else "unreadable"
+                raise RecordError("file page", str(error), kind=kind) from None
             check_owner(self, document)
             self.document = document
         return self.document
@@ -145,9 +137,7 @@ def sort_record(reading: Reading, record: Record) -> None:
     try:
         reading.persons[card.id or ""] = read_person(record)
     except RecordError as error:
-        lists = {Excluded: reading.excluded, Stamped: reading.stamped, Gone: reading.gone}
-        skipped = lists.get(type(error), reading.unreadable)
-        skipped.append(card.skipped(card.id, *error.args))
+        getattr(reading, error.kind).append(card.skipped(card.id, *error.args))
         return
     root = record.document and record.document.root
     if card.says_found or (root is not None and says_found(visible_text(root))):
@@ -159,14 +149,13 @@ def sort_record(reading: Reading, record: Record) -> None:
 
 def read_person(record: Record) -> Person:
     """The person. RecordError names the first field that is missing or malformed."""
-    check_stamp(record, record.card.stamp)
+    check_stamp(record.card.stamp)
     check_one_child(record, record.card.name)
     check_age(record)
     name = first_value(record, "nombre")
     check_one_child(record, name)
-    if any(not way.on_card for way in record.profile.pass_over):
-        ways = tuple(way for way in record.profile.pass_over if not way.on_card)
-        check_stamp(record, find_stamp(ways, record.file_page().root, record.files.usage))
+    if stamps := tuple(way for way in record.profile.pass_over if not way.on_card):
+        check_stamp(find_stamp(stamps, record.file_page().root, record.files.usage))
     fecha, age = first_value(record, "fecha"), age_of(record)
     fields = {
         "nombre": name,
@@ -181,23 +170,22 @@ def read_person(record: Record) -> Person:
     return Person(id=record.card.id or "", url=record.card.url, **fields)
 
 
-def check_stamp(record: Record, stamp: str) -> None:
+def check_stamp(stamp: str) -> None:
     if stamp:
-        raise Stamped("pass_over", "stamped", stamp)
+        raise RecordError("pass_over", "stamped", stamp, "stamped")
 
 
 def check_age(record: Record) -> None:
     """Excluded if the person is older than `max_age`, as far as the age is known."""
     limit = record.profile.max_age
-    age = None if limit is None else age_of(record)
-    if age is not None and limit is not None and age.years > limit:
-        raise Excluded("edad", "over max_age", str(age))
+    if limit is not None and (age := age_of(record)) and age.years > limit:
+        raise RecordError("edad", "over max_age", str(age), "excluded")
 
 
 def check_one_child(record: Record, name: str | None) -> None:
     several = record.profile.several
     if name and several and re.search(several, name, re.IGNORECASE):
-        raise Excluded("nombre", "names several children", name)
+        raise RecordError("nombre", "names several children", name, "excluded")
 
 
 def fault_of(record: Record, field_name: str) -> RecordError:

@@ -269,6 +269,17 @@ def test_a_record_has_its_time(register: Register, monkeypatch: pytest.MonkeyPat
     assert record.reason.startswith("took more than")
 
 
+def test_pauses_are_no_part_of_a_pages_time(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrape.pages.PAGE_SECONDS", 0.3)
+    edit_profile(register, "pause = 0", "pause = 0.4")
+    edit_profile(register, "lista?n=1", "inicio")
+    register.web.pages["/inicio"] = Answer(302, headers=(("Location", "/lista?n=1"),))
+    register.publish([])
+    assert read(register).cards == 0
+
+
 def test_a_time_limit_interrupts_whatever_runs() -> None:
     began = time.monotonic()
     with pytest.raises(PageError, match="took more than 0 s"), time_limit(0.05):

@@ -20,6 +20,7 @@ from support.register import (
     slugs,
     sync_command,
 )
+from support.scrape import edit_profile
 from support.web import Answer, HeldPage
 
 ERROR_500 = Answer(500, b"broken")
@@ -287,6 +288,21 @@ def test_hiding_needs_the_database_alone(register: Register) -> None:
     assert hidden.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "form", ["http://{}/file/aa", "https://{}/file/aa/", "https://{}//file/aa?utm_source=x#foto"]
+)
+def test_a_child_is_hidden_and_unhidden_by_the_address(register: Register, form: str) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    address = form.format(register.web.host)
+    assert "was on the list and is off it" in register.sync("--hide", address).stdout
+    register.sync()
+    assert "aa" not in register.names()
+    assert "is no longer hidden" in register.sync("--unhide", address).stdout
+    register.sync()
+    assert "aa" in register.names()
+
+
 def test_hiding_somebody_unknown_is_said(register: Register) -> None:
     assert "was NOT on the list" in register.sync("--hide", "prueba-1").stdout
     assert "prueba-1 is no longer hidden" in register.sync("--unhide", "prueba-1").stdout
@@ -412,19 +428,73 @@ def test_a_dry_run_elsewhere_than_on_a_terminal_names_nobody(register: Register)
     assert "card 3): fecha: malformed" in shown.stdout
 
 
-def test_a_dry_run_on_a_terminal_shows_persons_and_progress(register: Register) -> None:
-    register.publish(TWELVE)
+def on_terminal(register: Register, *options: str) -> str:
+    """What sync.py shows on a terminal."""
     leader, follower = pty.openpty()
-    with register.start_sync("--dry-run", stdout=follower, stderr=follower) as process:
+    with register.start_sync(*options, stdout=follower, stderr=follower):
         os.close(follower)
         shown = b""
         while chunk := read_terminal(leader):
             shown += chunk
         os.close(leader)
-    assert process.returncode == 0
-    assert b"person 12 of 12" in shown
-    assert re.search(rb"id +nombre +fecha +edad +lugar +foto +url\r\n", shown)
-    assert b"Aa Inventado" in shown
+    return shown.decode().replace("\r\n", "\n")
+
+
+def test_a_dry_run_on_a_terminal_shows_persons_and_progress(register: Register) -> None:
+    register.publish(TWELVE)
+    shown = on_terminal(register, "--dry-run")
+    assert "person 12 of 12" in shown
+    assert re.search(r"id +nombre +fecha +edad +lugar +foto +url\n", shown)
+    assert "Aa Inventado" in shown
+
+
+def test_a_dry_run_on_a_terminal_shows_who_is_left_out_and_why(register: Register) -> None:
+    for key in ("placeholder", "no_photo"):
+        edit_profile(register, key, f"# {key}")
+    stamped = Listed("hallada", stamp="FUE ENCONTRADA")
+    odd = [Listed("ilegible", fecha="ayer"), Listed("mayor", edad="18 años"), stamped]
+    same_photo = [person._replace(foto="/cargando.gif") for person in TWELVE]
+    register.publish([*odd, *same_photo])
+    shown = on_terminal(register, "--dry-run")
+    for kind, name, fault in (
+        ("unreadable", "Ilegible", "ayer"),
+        ("excluded", "Mayor", "18 años"),
+        ("stamped", "Hallada", "FUE ENCONTRADA"),
+    ):
+        address = f"http://{register.web.host}/file/{name.lower()}"
+        text = rf"{kind}: prueba-\d+ .*\n    {name} Inventado Prueba\n    {address}\n    {fault}\n"
+        assert re.search(text, shown), text
+    assert f"one image is the photo of 12 persons: https://{register.web.host}/cargando" in shown
+
+
+def test_a_safeguard_that_matches_nobody_is_no_mistake(register: Register) -> None:
+    register.publish(TWELVE)
+    shown = register.sync("--dry-run").stdout
+    assert "safeguard that matches nobody today: pass_over[0]\n" in shown
+    assert "in the profile: pass_over" not in shown
+
+
+def test_explain_shows_which_way_is_taken(register: Register) -> None:
+    edit_profile(
+        register, "fecha = [", "fecha = [{ file = 'h1' }, { file = 'img', attr = 'src' }, "
+    )
+    register.publish(TWELVE[:2])
+    shown = on_terminal(register, "--explain", f"http://{register.web.host}/file/ab")
+    assert "fields.fecha[0]: '' -> None\n" in shown
+    assert "fields.fecha[1]: '/fotos/ab.jpg' -> None\n" in shown
+    assert "fields.fecha[2]: '01/02/2024' -> 2024-02-01 (taken)\n" in shown
+    assert "no card of the list" in on_terminal(register, "--explain", "https://a.example/x")
+    assert register.sync("--explain", f"http://{register.web.host}/file/ab").returncode == 2
+
+
+def test_who_is_called_so(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    register.profile.write_text("half an edit")
+    id = register.id("ab")
+    assert register.sync("--who", "áb inv").stdout == f"{id}\n"
+    address = f"https://{register.web.host}/file/ab"
+    assert on_terminal(register, "--who", "AB INV") == f"{id}  Ab Inventado Prueba  {address}\n"
 
 
 def read_terminal(leader: int) -> bytes:
@@ -464,8 +534,12 @@ def test_the_settings_come_from_the_environment(register: Register) -> None:
     environ = child_environ(REGISTER=str(register.profile), DATABASE=str(register.database))
     assert subprocess.run(command, env=environ, cwd="/", capture_output=True).returncode == 0
     assert len(register.names()) == 12
-    kept = [path for path in register.database.parent.iterdir() if path.stat().st_mode & 0o077]
-    assert kept == []  # all for its owner alone
+    saved = register.profile.parent / "saved"
+    command += ["--dry-run", "--save", str(saved)]
+    assert subprocess.run(command, env=environ, cwd="/", capture_output=True).returncode == 0
+    made = [*register.database.parent.iterdir(), saved, *saved.rglob("*")]
+    assert len(made) > 10
+    assert [path for path in made if path.stat().st_mode & 0o077] == []  # for its owner alone
 
 
 def test_a_database_of_another_register_is_refused(register: Register) -> None:
