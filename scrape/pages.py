@@ -71,6 +71,7 @@ def read_list(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
     before, fault = None, ""
     for _ in range(READINGS):
         reader.page = 0
+        reader.fetcher.session.cookies.clear()
         try:
             cards = read_once(reader, known)
         except Spoilt as error:

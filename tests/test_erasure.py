@@ -54,12 +54,12 @@ def bytes_left(register: Register, persons: list[Listed]) -> int:
 
 def are_found(register: Register, gone: list[Listed], rest: list[Listed]) -> None:
     register.publish(rest)
-    assert register.sync().returncode == 0
+    assert register.sync("--force").returncode == 0
 
 
 def are_stamped(register: Register, gone: list[Listed], rest: list[Listed]) -> None:
     register.publish([*rest, *(one._replace(stamp="FUE ENCONTRADA") for one in gone)])
-    assert register.sync().returncode == 0
+    assert register.sync("--force").returncode == 0
 
 
 def are_adults_now(register: Register, gone: list[Listed], rest: list[Listed]) -> None:

@@ -88,7 +88,8 @@ class Swaps:
                 made_up(n)._replace(nombre=f"Persona {n} Inventada {mark}")
                 for n in self.lists[mark]
             ]
-            reading = Reading(persons={person.id: person for person in persons}, pages=1)
+            by_id = {person.id: person for person in persons}
+            reading = Reading(by_id, seen=set(by_id), cards=len(by_id), pages=1)
             path.write_bytes(pickle.dumps(reading))
 
     def begin(self, mark: str, **environ: str) -> "subprocess.Popen[str]":

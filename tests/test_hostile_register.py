@@ -155,7 +155,8 @@ QUICK = {
     "to itself": Case(redirects(FILE, FILE), "more than 5 redirects"),
     "next in a circle": Case(
         edits("/lista?n=2", "</ul>", f"</ul><a class=next href='{LIST}'>más</a>"),
-        "12 listed, 0 added",
+        "next link of list page 2 leads to an earlier page",
+        True,
     ),
     "link to another host": Case(
         edits(LIST, "'/file/aa'", "'https://a.example/file/aa'"), "url: missing or malformed"
