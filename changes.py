@@ -1,7 +1,6 @@
 """What one reading of the register makes of the stored persons, and whether it can be believed.
 
-    Stored + Reading --compare--> Changes --refusal--> why nothing may change, or None
-                                          --withholding--> why only removals may happen, or None
+    Stored + Reading --compare--> Changes --judge--> ok, refused or withheld, and why
 
 Pure: no database, no network, no clock.
 """
@@ -141,36 +140,31 @@ def notes(
     return lines
 
 
-def refusal(stored: Stored, reading: Reading, changes: Changes) -> str | None:
-    """Why nothing may change, or None."""
-    if not reading.cards and (stored.persons or stored.days is None):
-        return f"nobody is listed on {reading.pages} list pages"
-    if stored.days is None or stored.days > NEW_BEGINNING:
-        return None
-    found, persons = len(changes.found), len(stored.persons)
-    if found >= MANY and 3 * found > persons:
-        return f"{found} of {persons} stored persons would leave the list"
-    fewer = stored.longest - reading.cards
-    if fewer >= MANY and 3 * fewer > stored.longest:
-        return f"{reading.cards} cards, and lately there were {stored.longest}"
-    return None
-
-
-def withholding(
+def judge(
     stored: Stored, reading: Reading, changes: Changes, max_unreadable: float
-) -> str | None:
-    """Why additions and changes must wait, or None. `max_unreadable` is the share of unreadable
-    records, 0 to 1, that is borne."""
-    fields = Counter(record.field for record in reading.unreadable)
-    if fields.total() >= FEW and fields.total() > max_unreadable * reading.listed:
-        named = ", ".join(f"{field} {count}" for field, count in fields.most_common())
-        return f"{fields.total()} of {reading.listed} records are unreadable ({named})"
+) -> tuple[str, str | None]:
+    """("ok", None); ("refused", why nothing may change); or ("withheld", why additions and changes
+    must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is borne."""
+    if not reading.cards and (stored.persons or stored.days is None):
+        return "refused", f"nobody is listed on {reading.pages} list pages"
+    if stored.days is not None and stored.days <= NEW_BEGINNING:
+        found, persons = len(changes.found), len(stored.persons)
+        if found >= MANY and 3 * found > persons:
+            return "refused", f"{found} of {persons} stored persons would leave the list"
+        fewer = stored.longest - reading.cards
+        if fewer >= MANY and 3 * fewer > stored.longest:
+            return "refused", f"{reading.cards} cards, and lately there were {stored.longest}"
+    unreadable = len(reading.unreadable)
+    if unreadable >= FEW and unreadable > max_unreadable * reading.listed:
+        fields = Counter(record.field for record in reading.unreadable).most_common()
+        named = ", ".join(f"{field} {count}" for field, count in fields)
+        return "withheld", f"{unreadable} of {reading.listed} records are unreadable ({named})"
     had = [p for p in stored.persons.values() if p.foto != reading.placeholder]
     now = (reading.persons.get(changes.moved.get(p.id, p.id)) for p in had)
     lost = sum(p is not None and p.foto == reading.placeholder for p in now)
     if lost >= MANY and 5 * lost > len(had):
-        return f"{lost} of {len(had)} persons would lose their photo"
-    return None
+        return "withheld", f"{lost} of {len(had)} persons would lose their photo"
+    return "ok", None
 
 
 def only_removals(stored: Stored, changes: Changes) -> Changes:

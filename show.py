@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import store
-from changes import compare, refusal, withholding
+from changes import compare, judge
 from person import Person, Reading, Skipped, Stored, person_id
 from persons import read_stored
 from scrape.address import absolute, stored_address
@@ -66,10 +66,9 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
     for what in ("added", "changed", "moved", "found", "erased"):
         ids = getattr(changes, what)
         print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
-    if reason := refusal(stored, reading, changes):
-        print(f"would be refused: {reason}")
-    elif reason := withholding(stored, reading, changes, profile.max_unreadable):
-        print(f"would be withheld: {reason}")
+    outcome, reason = judge(stored, reading, changes, profile.max_unreadable)
+    if reason:
+        print(f"would be {outcome}: {reason}")
     return 1 if reason and not force else 0
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import store
-from changes import Changes, compare, only_removals, refusal, withholding
+from changes import Changes, compare, judge, only_removals
 from hidden import new_marks
 from person import Reading
 from persons import hide, read_stored, show_who, unhide, write_changes
@@ -133,7 +133,7 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
             for record in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", describe(record))
             log.info("read: %s", summary(reading))
-            changes, withheld = swap(db, run, reading, profile, force)
+            changes, outcome = swap(db, run, reading, profile, force)
         except Refused as error:
             store.end_run(db, run, "refused", str(error), reading)
             log.error("%s: refused, the stored persons stay: %s", settings.register, error)
@@ -148,46 +148,42 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         finally:
             progress("")
             store.empty_wal(db)
-    if withheld:
-        log.error("%s: additions and changes are withheld: %s", settings.register, withheld)
     print_line(
-        f"{settings.register}: {'withheld' if withheld else 'ok'}: {reading.listed} listed, "
+        f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
         f"{len(reading.unreadable)} unreadable, {len(changes.persons)} active"
     )
-    return 1 if withheld else 0
+    return 0 if outcome == "ok" else 1
 
 
 def swap(
     db: sqlite3.Connection, run: int, reading: Reading, profile: Profile, force: bool
-) -> tuple[Changes, str | None]:
+) -> tuple[Changes, str]:
     """Replace the old list by the new one in one transaction, with the run's record; the changes,
-    and why additions and changes are withheld, if they are. Refused if the reading cannot be
-    believed. `force` says that it is true."""
+    and "ok" or "withheld". Refused if the reading cannot be believed. `force` says that it is
+    true."""
     with store.transaction(db):
         stored = read_stored(db)
         log.info("compare: %d stored, %d listed", len(stored.persons), reading.listed)
         changes = compare(stored, reading, force)
-        refused = refusal(stored, reading, changes)
-        withheld = withholding(stored, reading, changes, profile.max_unreadable)
-        reason = refused or withheld
-        if refused and not force:
-            raise Refused(f"{refused}; {ADVICE}")
-        if withheld and not force:
-            withheld = reason = f"{withheld}; {ADVICE}"
+        outcome, reason = judge(stored, reading, changes, profile.max_unreadable)
+        if reason and force:
+            outcome, reason = "ok", f"forced, although {reason}"
+        elif outcome == "refused":
+            raise Refused(f"{reason}; {ADVICE}")
+        elif outcome == "withheld":
+            reason = f"additions and changes wait: {reason}; {ADVICE}"
             changes = only_removals(stored, changes)
-        elif reason:
-            withheld, reason = None, f"forced, although {reason}"
+            log.error("%s: withheld: %s", profile.name, reason)
         for note in changes.notes:
             log.warning("%s", note)
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
         write_changes(db, reading, changes, new_marks(stored.key, changes.hidden, reading))
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
-        outcome = "withheld" if withheld else "ok"
         store.end_run(db, run, outcome, reason, reading, **counts)
     log.info("serve: %d active", len(changes.persons))
-    return changes, withheld
+    return changes, outcome
 
 
 def print_line(line: str) -> None:
