@@ -119,11 +119,11 @@ def notes(
     """What an operator should look at, a line for each; without names."""
     lines = [f"{id} and {kept} are one person" for id, kept in doubles.items()]
     if silent := [part for part in sorted(stored.matched) if reading.parts.get(part)]:
-        lines.append("matched in the last good run, fell silent: " + " ".join(silent))
+        lines.append(f"matched in the last good run, matches nothing now: {' '.join(silent)}")
     if unstamped:
         lines.append(
-            "carried a stamp, now no card does: see pass_over; they stay out, --force admits them: "
-            + " ".join(sorted(unstamped))
+            "had a stamp earlier, and today no card has one: check pass_over. They stay out; --force"
+            f" admits them: {' '.join(sorted(unstamped))}"
         )
     if 0 < 2 * reading.says_found < len(reading.persons):
         lines.append(
@@ -134,8 +134,8 @@ def notes(
     lost -= set(changes.hidden.values())
     if lost and changes.added:
         lines.append(
-            "hidden, and not recognised on the list, where somebody is new: see whether it is the"
-            " same child (sync.py --who, --hide): " + " ".join(sorted(lost))
+            "a hidden child is no longer recognised on the list, and somebody is new: check whether"
+            f" it is the same child (sync.py --who, --hide): {' '.join(sorted(lost))}"
         )
     return lines
 

@@ -16,9 +16,9 @@ values.py makes a name, place, date or age of the text.
     encodings, visible text, labels                  text.py
     selectors, patterns, stamps, unused parts        ways.py
     how a date, an age or a name is understood       values.py
-    paging, where a list ends, what a card says      pages.py
-    a person's fields, who is excluded or unreadable record.py
-    the order of a reading                           reading.py
+    paging, where a list ends, when it is read again pages.py
+    whose a file page is, who is excluded, fields    record.py
+    one card for each file, the order of a reading   reading.py
 
 Each file imports only files that stand before it here: address, profile, fetch, text, values,
 ways, record, pages, reading. Person and Reading are declared in person.py. Nothing here knows the

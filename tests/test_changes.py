@@ -184,7 +184,7 @@ def test_a_hidden_child_is_recognised(listed: Person, shown: str) -> None:
     before = stored(hidden={"h": True}, marks={str(mark): "h" for mark in marks})
     changes = compare(before, reading(listed))
     assert active(changes) == shown
-    assert ("hidden, and not recognised" in str(changes.notes)) == bool(shown)
+    assert ("a hidden child is no longer recognised" in str(changes.notes)) == bool(shown)
 
 
 def test_a_photo_tells_nobody_who_shares_it_or_where_the_child_is_known_otherwise() -> None:
