@@ -122,8 +122,8 @@ def notes(
         lines.append(f"matched in the last good run, matches nothing now: {' '.join(silent)}")
     if unstamped:
         lines.append(
-            "had a stamp earlier, and today no card has one: check pass_over. They stay out; --force"
-            f" admits them: {' '.join(sorted(unstamped))}"
+            "had a stamp earlier, and today no card has one: check pass_over. They stay out;"
+            f" --force admits them: {' '.join(sorted(unstamped))}"
         )
     if 0 < 2 * reading.says_found < len(reading.persons):
         lines.append(
