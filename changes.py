@@ -125,11 +125,9 @@ def notes(
             "had a stamp earlier, and today no card has one: check pass_over. They stay out;"
             f" --force admits them: {' '.join(sorted(unstamped))}"
         )
-    if 0 < 2 * reading.says_found < len(reading.persons):
-        lines.append(
-            f"{reading.says_found} of {len(reading.persons)} cards or file pages say that somebody"
-            " was found, and no pass_over took them"
-        )
+    for count, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
+        if 0 < 2 * count < len(reading.persons):  # more is the text of every page
+            lines.append(f"{where} that say that somebody was found, but pass_over misses: {count}")
     lost = {id for id, was_listed in stored.hidden.items() if was_listed}
     lost -= set(changes.hidden.values())
     if lost and changes.added:

@@ -50,7 +50,8 @@ class Reading:
     cards: int = 0  # on the list, of whatever person
     pages: int = 0  # how many list pages there were
     placeholder: str = ""  # the address that stands for "no photo"
-    says_found: int = 0  # of `persons`: card or file page says that somebody was found
+    found_on_cards: int = 0  # how many cards of `persons` say that somebody was found
+    found_on_files: int = 0  # how many of their file pages do
     parts: dict[str, str] = field(default_factory=dict)  # of the profile -> "" or its fault
 
     @property

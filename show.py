@@ -19,7 +19,7 @@ from scrape.fetch import Fetcher, Refused
 from scrape.pages import ListReader, Spoilt, read_once
 from scrape.profile import Profile
 from scrape.reading import join_cards, read_register
-from scrape.record import Files, Record, RecordError, parse, texts_of
+from scrape.record import Files, Record, RecordError, parse, sort_record, texts_of
 from scrape.ways import Usage
 from settings import HERE, SettingError, Settings
 
@@ -56,9 +56,7 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
     finally:
         progress("")
     changes = compare(stored, reading, force)
-    show_persons(reading, set(changes.hidden))
-    for kind in ("unreadable", "stamped", "gone", "excluded"):
-        show_skipped(kind, getattr(reading, kind))
+    show_reading(reading, set(changes.hidden))
     show_faults(reading)
     print(f"read: {summary(reading)}")
     for note in changes.notes:
@@ -87,24 +85,22 @@ def peek(settings: Settings) -> Stored:
         return read_stored(db)
 
 
-def show_persons(reading: Reading, hidden: set[str]) -> None:
-    """Print a table of the persons, or their ids."""
-    if not sys.stdout.isatty():
-        print(*reading.persons, sep="\n")
-        return
-    table = [Person._fields, *reading.persons.values()]
+def show_reading(reading: Reading, hidden: set[str]) -> None:
+    """Print a table of the persons, or their ids; then who was left out and why, on a terminal
+    with name, address and text."""
+    on_terminal = sys.stdout.isatty()
+    table = [Person._fields, *reading.persons.values()] if on_terminal else []
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         mark = "  (hidden)" if row[0] in hidden else ""
         print("  ".join(map(str.ljust, row, widths)).rstrip() + mark)
-
-
-def show_skipped(kind: str, records: list[Skipped]) -> None:
-    """Print who was left out and why; on a terminal, with name, address and text."""
-    for record in records:
-        print(f"{kind}: {describe(record)}")
-        if sys.stdout.isatty():
-            print(*(f"    {text}" for text in record[-3:] if text), sep="\n")
+    if not on_terminal:
+        print(*reading.persons, sep="\n")
+    for kind in ("unreadable", "stamped", "gone", "excluded"):
+        for record in getattr(reading, kind):
+            print(f"{kind}: {describe(record)}")
+            if on_terminal:
+                print(*(f"    {text}" for text in record[-3:] if text), sep="\n")
 
 
 def show_faults(reading: Reading) -> None:
@@ -114,12 +110,14 @@ def show_faults(reading: Reading) -> None:
             print(f"safeguard that matches nobody today: {part}")
         elif fault:
             print(f"in the profile: {part}: {fault}")
-    photos = Counter(person.foto for person in reading.persons.values())
-    del photos[reading.placeholder]
-    for photo, count in photos.items():
-        if count >= SHARED:
-            shown = f": {photo}" if sys.stdout.isatty() else ""
-            print(f"in the profile: one image is the photo of {count} persons{shown}")
+    persons = reading.persons.values()
+    photos = Counter(p.foto for p in persons if p.foto != reading.placeholder)
+    cases = Counter(f"{p.fecha}, {p.edad}, {p.lugar}" for p in persons)
+    for what, counts in (("photo", photos), ("date, age and place", cases)):
+        for shared, count in counts.items():
+            if count >= SHARED:
+                shown = f": {shared}" if sys.stdout.isatty() else ""
+                print(f"in the profile: {count} persons have the same {what}{shown}")
 
 
 def explain(settings: Settings, profile: Profile, address: str) -> int:
@@ -141,6 +139,9 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
     record = Record(card, Files(fetcher, usage, date.today(), set()))
     for field in profile.fields.__struct_fields__:
         explain_field(record, field)
+    reading = Reading()
+    sort_record(reading, record)
+    show_reading(reading, set())
     return 0
 
 

@@ -25,10 +25,10 @@ from scrape.profile import Profile, Way, as_tuple
 from scrape.record import Card, Text, says_found
 from scrape.text import Document, parse_html, parse_json, value_at, visible_text
 from scrape.values import read_name
-from scrape.ways import Usage, extract, extract_all, find_stamp
+from scrape.ways import Match, Usage, extract, extract_all, find_stamp
 
 READINGS = 4
-NUMBER = re.compile("[0-9]{1,9}$")
+NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
 MANY = 5  # so many persons missing are more than a coincidence
 
 log = logging.getLogger("persona404.scrape")
@@ -288,10 +288,11 @@ def next_address(reader: ListReader, document: Document) -> str | None:
 
 
 def highest_number(reader: ListReader, ways: tuple[Way, ...], document: Document) -> int:
-    """The highest number that `ways` yield, 0 for none. "1.234" and "1,234" are 1234."""
+    """The highest number in what `ways` yield, 0 for none. "1.234" and "1,234" are 1234."""
     numbers = [0]
     for way in ways:
         texts, match = extract_all(way, document.root, reader.profile.missing)
-        reader.usage.note(way, match)
-        numbers += [int(n) for n in (re.sub(r"[.,\s]", "", t) for t in texts) if NUMBER.match(n)]
+        found = NUMBER.findall(" ".join(texts))
+        reader.usage.note(way, match if found else min(match, Match.PLACE_ONLY))
+        numbers += [int(re.sub("[.,]", "", number)) for number in found]
     return max(numbers)

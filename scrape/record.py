@@ -139,9 +139,9 @@ def sort_record(reading: Reading, record: Record) -> None:
     except RecordError as error:
         getattr(reading, error.kind).append(card.skipped(card.id, *error.args))
         return
-    root = record.document and record.document.root
-    if card.says_found or (root is not None and says_found(visible_text(root))):
-        reading.says_found += 1
+    reading.found_on_cards += card.says_found
+    if record.document:
+        reading.found_on_files += says_found(visible_text(record.document.root))
     written = person_id(record.profile.name, https(card.link.partition("#")[0]))
     if written != card.id:
         reading.written[card.id or ""] = written
@@ -234,6 +234,8 @@ def age_of(record: Record) -> Age | None:
         return cast(Age, stated)
     fecha = first_value(record, "fecha")
     born = first_value(record, "nacimiento") if fecha else None
+    if born and any(text for text, _ in texts_of(record, "edad")):
+        record.files.usage.unread_ages.add(record.card.key)
     return age_between(born, fecha) if born else None
 
 

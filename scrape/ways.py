@@ -44,6 +44,7 @@ class Usage:
 
     matches: dict[Way, Match] = field(default_factory=dict)  # the best of each way that was tried
     keys: set[str] = field(default_factory=set)  # which of `card`, `next`, `no_photo` matched
+    unread_ages: set[str] = field(default_factory=set)  # cards whose birth date served instead
 
     def note(self, way: Way, match: Match) -> None:
         self.matches[way] = max(match, self.matches.get(way, Match.NO_PLACE))
@@ -61,6 +62,8 @@ def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
         for i, way in enumerate(ways):
             if way in usage.matches:
                 parts[f"{name}[{i}]"] = UNUSED.get(usage.matches[way], "")
+    if count := len(usage.unread_ages):
+        parts["fields.edad"] = f"{count} ages cannot be read, so the birth date was used"
     return parts
 
 

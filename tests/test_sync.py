@@ -464,7 +464,7 @@ def test_a_dry_run_on_a_terminal_shows_who_is_left_out_and_why(register: Registe
         address = f"http://{register.web.host}/file/{name.lower()}"
         text = rf"{kind}: prueba-\d+ .*\n    {name} Inventado Prueba\n    {address}\n    {fault}\n"
         assert re.search(text, shown), text
-    assert f"one image is the photo of 12 persons: https://{register.web.host}/cargando" in shown
+    assert f"12 persons have the same photo: https://{register.web.host}/cargando" in shown
 
 
 def test_a_safeguard_that_matches_nobody_is_no_mistake(register: Register) -> None:
@@ -483,6 +483,7 @@ def test_explain_shows_which_way_is_taken(register: Register) -> None:
     assert "fields.fecha[0]: '' -> None\n" in shown
     assert "fields.fecha[1]: '/fotos/ab.jpg' -> None\n" in shown
     assert "fields.fecha[2]: '01/02/2024' -> 2024-02-01 (taken)\n" in shown
+    assert f"{register.id('ab')}  Ab Inventado Prueba  01/02/2024" in shown
     assert "no card of the list" in on_terminal(register, "--explain", "https://a.example/x")
     assert register.sync("--explain", f"http://{register.web.host}/file/ab").returncode == 2
 
