@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hidden import recognise
-from person import Person, Reading, Stored, comparable, ids, name_words, names_agree
+from person import MANY, Person, Reading, Stored, comparable, ids_of, name_words, names_agree
 
-MANY = 5  # so many persons at once are more than a coincidence
 FEW = 3
 NEW_BEGINNING = 14  # days without a good run
 
@@ -36,24 +35,23 @@ class Changes:
 def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     """Only absence from the list, a stamp, or a file page that is gone means found: a person who
     is listed but unreadable stays as stored."""
-    left = ids(reading.stamped) | ids(reading.gone)
+    departed = ids_of(reading.stamped) | ids_of(reading.gone)
     doubles = find_doubles(stored, reading)
     hidden = recognise(stored.key, stored.marks, reading)
-    # Who had a stamp and has none, where nobody has one: the stamp has changed its form.
+    # If no card has a stamp today, whoever had one stays out: the stamp may have a new form.
     unstamped = set() if force or reading.stamped else stored.stamped & reading.persons.keys()
-    kept_out = doubles.keys() | hidden.keys() | unstamped
+    kept_out = doubles.keys() | hidden.keys() | unstamped | ids_of(reading.excluded)
     read = {id: person for id, person in reading.persons.items() if id not in kept_out}
-    outside = doubles.keys() | hidden.keys() | ids(reading.excluded)
-    listed = reading.seen - left - unstamped
-    absent = stored.persons.keys() - listed - left
-    moved = find_moved(stored.persons, absent, read)
-    changes = Changes(listed=listed, hidden=hidden, moved=moved)
+    moved = find_moved(stored.persons, stored.persons.keys() - reading.seen, read)
+    changes = Changes(listed=reading.seen - departed - unstamped, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
-        if id in outside:
+        if id in kept_out:
             changes.erased.add(id)
         elif id in read or id in moved:
             continue
-        elif id not in left and (id in listed or is_unattributed(person, stored, reading)):
+        elif id not in departed and (
+            id in reading.seen or is_unattributed(person, stored, reading)
+        ):
             (changes.erased if id in stored.expired else changes.unread).add(id)
         else:
             changes.found.add(id)
@@ -68,7 +66,7 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
 
 
 def name_and_date(person: Person) -> tuple[str, ...]:
-    """By what a child is known whose address is new; the order of the names may differ."""
+    """The key that identifies a child under a new address; the order of the names is no part."""
     return (*sorted(name_words(person.nombre)), person.fecha)
 
 
@@ -110,11 +108,7 @@ def is_unattributed(person: Person, stored: Stored, reading: Reading) -> bool:
 
 
 def notes(
-    stored: Stored,
-    reading: Reading,
-    changes: Changes,
-    doubles: dict[str, str],
-    unstamped: set[str],
+    stored: Stored, reading: Reading, changes: Changes, doubles: dict[str, str], unstamped: set[str]
 ) -> list[str]:
     """What an operator should look at, a line for each; without names."""
     lines = [f"{id} and {kept} are one person" for id, kept in doubles.items()]
@@ -128,12 +122,11 @@ def notes(
     for count, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
         if 0 < 2 * count < len(reading.persons):  # more is the text of every page
             lines.append(f"{where} that say that somebody was found, but pass_over misses: {count}")
-    lost = {id for id, was_listed in stored.hidden.items() if was_listed}
-    lost -= set(changes.hidden.values())
-    if lost and changes.added:
+    unrecognised = stored.hidden - set(changes.hidden.values())
+    if unrecognised and changes.added:
         lines.append(
             "a hidden child is no longer recognised on the list, and somebody is new: check whether"
-            f" it is the same child (sync.py --who, --hide): {' '.join(sorted(lost))}"
+            f" it is the same child (sync.py --who, --hide): {' '.join(sorted(unrecognised))}"
         )
     return lines
 
@@ -142,16 +135,17 @@ def judge(
     stored: Stored, reading: Reading, changes: Changes, max_unreadable: float
 ) -> tuple[str, str | None]:
     """("ok", None); ("refused", why nothing may change); or ("withheld", why additions and changes
-    must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is borne."""
+    must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is tolerated."""
     if not reading.cards and (stored.persons or stored.days is None):
         return "refused", f"nobody is listed on {reading.pages} list pages"
     if stored.days is not None and stored.days <= NEW_BEGINNING:
-        found, persons = len(changes.found), len(stored.persons)
-        if found >= MANY and 3 * found > persons:
-            return "refused", f"{found} of {persons} stored persons would leave the list"
-        fewer = stored.longest - reading.cards
-        if fewer >= MANY and 3 * fewer > stored.longest:
-            return "refused", f"{reading.cards} cards, and lately there were {stored.longest}"
+        leave = len(changes.found | (changes.erased & ids_of(reading.excluded)))
+        persons = len(stored.persons)
+        if leave >= MANY and 3 * leave > persons:
+            return "refused", f"{leave} of {persons} stored persons would leave"
+        fewer = stored.longest_list - reading.cards
+        if fewer >= MANY and 3 * fewer > stored.longest_list:
+            return "refused", f"{reading.cards} cards, and lately there were {stored.longest_list}"
     unreadable = len(reading.unreadable)
     if unreadable >= FEW and unreadable > max_unreadable * reading.listed:
         fields = Counter(record.field for record in reading.unreadable).most_common()
@@ -166,7 +160,7 @@ def judge(
 
 
 def only_removals(stored: Stored, changes: Changes) -> Changes:
-    """`changes` without additions and changes, which wait."""
+    """`changes` without additions, changes and moves, which wait."""
     removed = changes.found | changes.erased
     stay = [person for id, person in stored.persons.items() if id not in removed]
     return replace(changes, persons=stay, added=set(), changed=set(), moved={})

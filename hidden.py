@@ -14,11 +14,11 @@ def keyed_hash(key: bytes, *texts: str) -> str:
     return hashlib.blake2b("\n".join(texts).encode(), key=key, digest_size=16).hexdigest()
 
 
-def name_mark(key: bytes, person: Person) -> str | None:
-    """None for a name that many have: fewer than two words of three letters."""
+def name_mark(key: bytes, person: Person) -> str:
+    """ "" for a name that many have: fewer than two words of three letters or more."""
     words = sorted(name_words(person.nombre))
     if sum(len(word) > 2 for word in words) < 2:
-        return None
+        return ""
     return keyed_hash(key, "name", *words, person.fecha)
 
 
@@ -32,26 +32,26 @@ def photo_marks(key: bytes, persons: Iterable[Person], placeholder: str) -> dict
 def recognise(key: bytes, marks: Mapping[str, str], reading: Reading) -> dict[str, str]:
     """The hidden children on the list: each one's id there -> id under which it was hidden.
 
-    By id (also of the address as written) or name and date; only a child who is not found so, by
-    the photo: where photos are numbered, another child has that number some day."""
-    there = {id: marks[id] for id in reading.seen if id in marks}
-    there |= {id: marks[raw] for id, raw in reading.written.items() if raw in marks}
+    By id (also of the address as written) or name and date. By the photo only a child who is not
+    recognised otherwise: a numbered photo may later show another child."""
+    recognised = {id: marks[id] for id in reading.seen if id in marks}
+    recognised |= {id: marks[raw] for id, raw in reading.written.items() if raw in marks}
     for id, person in reading.persons.items():
-        if (mark := name_mark(key, person)) in marks:
-            there[id] = marks[mark or ""]
-    missing = set(marks.values()) - set(there.values())
+        if child := marks.get(name_mark(key, person)):
+            recognised[id] = child
+    missing = set(marks.values()) - set(recognised.values())
     for id, mark in photo_marks(key, reading.persons.values(), reading.placeholder).items():
-        if marks.get(mark) in missing and id not in there:
-            there[id] = marks[mark]
-    return there
+        if marks.get(mark) in missing and id not in recognised:
+            recognised[id] = marks[mark]
+    return recognised
 
 
-def new_marks(key: bytes, there: Mapping[str, str], reading: Reading) -> dict[str, str]:
-    """The marks of the hidden children who are `there` (as recognise() gives them) by this
-    reading: mark -> id under which the child was hidden."""
+def new_marks(key: bytes, recognised: Mapping[str, str], reading: Reading) -> dict[str, str]:
+    """The marks that this reading gives of the recognised children: mark -> id under which the
+    child was hidden."""
     photos = photo_marks(key, reading.persons.values(), reading.placeholder)
     marks: dict[str, str] = {}
-    for id, child in there.items():
+    for id, child in recognised.items():
         found = [id, reading.written.get(id), photos.get(id)]
         if id in reading.persons:
             found.append(name_mark(key, reading.persons[id]))

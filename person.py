@@ -23,6 +23,9 @@ class Person(NamedTuple):
     url: str
 
 
+MANY = 5  # so many persons at once are more than a coincidence
+
+
 class Skipped(NamedTuple):
     """A card that gave no person. No log may tell `nombre`, `link` or `text`."""
 
@@ -64,17 +67,17 @@ class Stored(NamedTuple):
     """What the database knows when a run begins."""
 
     persons: dict[str, Person]  # the active ones, by id
-    hidden: dict[str, bool]  # id -> whether the child was on the list when last looked for
-    marks: dict[str, str]  # by which a hidden child is recognised -> its id in `hidden`
+    hidden: set[str]  # ids of hidden children who were not missing yet while somebody was new
+    marks: dict[str, str]  # by which a hidden child is recognised -> its id in table `hidden`
     key: bytes  # of the hashes among the marks
     stamped: set[str]  # ids that carried a stamp once
     expired: set[str]  # ids of persons who could not be read for 14 days
-    longest: int  # cards of the longest list of a good run in the last 7 days
+    longest_list: int  # cards of the longest list of a good run in the last 7 days
     days: float | None  # since the last good run, None before the first
     matched: set[str]  # parts of the profile that matched in the last good run
 
 
-def ids(records: Iterable[Skipped]) -> set[str]:
+def ids_of(records: Iterable[Skipped]) -> set[str]:
     return {record.id for record in records if record.id}
 
 
@@ -86,11 +89,8 @@ def person_id(register: str, url: str) -> str:
 
 def unaccented(text: str) -> str:
     """`text` without accents and invisible characters."""
-    return "".join(
-        c
-        for c in unicodedata.normalize("NFKD", text)
-        if unicodedata.category(c) not in ("Mn", "Cf")
-    )
+    letters = unicodedata.normalize("NFKD", text)
+    return "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Cf"))
 
 
 def comparable(text: str) -> str:
@@ -105,8 +105,8 @@ def name_words(name: str) -> list[str]:
 def names_agree(one: str, other: str) -> bool:
     """Whether two names can be one person's: all words of the shorter are in the longer, in any
     order. Its last word may be cut, but not by one letter: Luis is not Luisa."""
-    words = (name_words(one), name_words(other))
-    short, long = sorted(words, key=lambda words: (len(words), sum(map(len, words))))
+    words = map(name_words, (one, other))
+    short, long = sorted(words, key=lambda words: (len(words), len("".join(words))))
     *whole, last = short or [""]
     ends = {word for word in long if word.startswith(last) and len(word) != len(last) + 1}
     return set(whole) <= set(long) and bool(ends)

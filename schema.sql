@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS unread (
 -- Persons who must never be shown, whatever the register says (sync.py --hide).
 CREATE TABLE IF NOT EXISTS hidden (
     id     TEXT PRIMARY KEY,
-    listed INTEGER NOT NULL        -- 1 if the person was on the list when last looked for
+    listed INTEGER NOT NULL        -- 1 until the person is missing while somebody is new
 ) STRICT, WITHOUT ROWID;
 
 -- By what they are recognised under another address (hidden.py). Whoever holds this file can test

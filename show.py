@@ -11,17 +11,16 @@ from datetime import date
 from pathlib import Path
 
 import store
-from changes import compare, judge
-from person import Person, Reading, Skipped, Stored, person_id
-from persons import read_stored
-from scrape.address import absolute, stored_address
+from changes import compare, judge, only_removals
+from person import Person, Reading, Skipped, Stored
 from scrape.fetch import Fetcher, Refused
 from scrape.pages import ListReader, Spoilt, read_once
 from scrape.profile import Profile
-from scrape.reading import join_cards, read_register
-from scrape.record import Files, Record, RecordError, parse, sort_record, texts_of
+from scrape.reading import join_cards, read_record, read_register
+from scrape.record import FilePages, Record, RecordError, parse, texts_of
 from scrape.ways import Usage
 from settings import HERE, SettingError, Settings
+from stored import possible_ids, read_stored
 
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
@@ -45,7 +44,7 @@ def summary(reading: Reading) -> str:
 def describe(record: Skipped) -> str:
     """Where a record went wrong, for a log: without its name or address."""
     where = f"list page {record.page}, card {record.card}"
-    return f"{record.id or 'no id'} ({where}): {record.field}: {record.reason}"
+    return f"{record.id or 'a card without a file'} ({where}): {record.field}: {record.reason}"
 
 
 def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
@@ -56,6 +55,9 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
     finally:
         progress("")
     changes = compare(stored, reading, force)
+    outcome, reason = judge(stored, reading, changes, profile.max_unreadable)
+    if outcome == "withheld" and not force:
+        changes = only_removals(stored, changes)
     show_reading(reading, set(changes.hidden))
     show_faults(reading)
     print(f"read: {summary(reading)}")
@@ -64,9 +66,8 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
     for what in ("added", "changed", "moved", "found", "erased"):
         ids = getattr(changes, what)
         print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
-    outcome, reason = judge(stored, reading, changes, profile.max_unreadable)
     if reason:
-        print(f"would be {outcome}: {reason}")
+        print(f"would be {'forced, although' if force else f'{outcome}:'} {reason}")
     return 1 if reason and not force else 0
 
 
@@ -100,7 +101,10 @@ def show_reading(reading: Reading, hidden: set[str]) -> None:
         for record in getattr(reading, kind):
             print(f"{kind}: {describe(record)}")
             if on_terminal:
-                print(*(f"    {text}" for text in record[-3:] if text), sep="\n")
+                print(
+                    *(f"    {text}" for text in (record.nombre, record.link, record.text) if text),
+                    sep="\n",
+                )
 
 
 def show_faults(reading: Reading) -> None:
@@ -124,6 +128,7 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
     """Show what each way yields for the person whose file page is at `address`."""
     if not sys.stdout.isatty():
         raise SettingError("--explain: shows a person, and so needs a terminal")
+    wanted = possible_ids(address, profile.name)
     usage, fetcher = Usage(), Fetcher(profile, settings.contact)
     reader = ListReader(profile, fetcher, usage, progress)
     try:
@@ -132,15 +137,15 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
         raise Refused(str(error)) from None
     finally:
         progress("")
-    wanted = person_id(profile.name, stored_address(absolute("", address), "#" in address))
-    card = next((card for card in cards if card.id == wanted), None)
+    card = next((card for card in cards if card.id in wanted), None)
     if card is None:
-        raise Refused("no card of the list links to that address")
-    record = Record(card, Files(fetcher, usage, date.today(), set()))
+        raise SettingError("--explain: no card of the list links to that address")
+    record = Record(card, FilePages(fetcher, usage, date.today(), set()))
     for field in profile.fields.__struct_fields__:
-        explain_field(record, field)
+        if field != "url":
+            explain_field(record, field)
     reading = Reading()
-    sort_record(reading, record)
+    read_record(reading, record)
     show_reading(reading, set())
     return 0
 
@@ -149,7 +154,7 @@ def explain_field(record: Record, field: str) -> None:
     taken = False
     try:
         for i, text in enumerate(texts_of(record, field)):
-            value = record.card.url if field == "url" else parse(record, field, text)
+            value = parse(record, field, text)
             mark = " (taken)" if text.text and value and not taken else ""
             taken = taken or bool(mark)
             print(f"fields.{field}[{i}]: {text.text!r} -> {value if text.text else None}{mark}")

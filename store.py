@@ -275,15 +275,11 @@ def end_run(
     **counts: int,
 ) -> None:
     """Record the end of a run. A signal after the commit does not overwrite "ok"."""
-    values = {"run": run, "ended": utc_now(), "outcome": outcome, "reason": reason}
-    values |= dict.fromkeys(("cards", "listed", "unreadable", "matched"))
+    values = {"ended": utc_now(), "outcome": outcome, "reason": reason, **counts}
     if reading:
         matched = " ".join(part for part, fault in reading.parts.items() if not fault)
         values |= {"cards": reading.cards, "listed": reading.listed, "matched": matched}
         values["unreadable"] = len(reading.unreadable)
-    db.execute(
-        "UPDATE run SET ended = :ended, outcome = :outcome, cards = :cards, listed = :listed,"
-        " added = :added, found = :found, moved = :moved, unreadable = :unreadable,"
-        " matched = :matched, reason = :reason WHERE id = :run AND outcome = 'running'",
-        {"added": None, "found": None, "moved": None, **values, **counts},
-    )
+    columns = ", ".join(f"{name} = :{name}" for name in values)
+    sql = f"UPDATE run SET {columns} WHERE id = :run AND outcome = 'running'"  # noqa: S608
+    db.execute(sql, {**values, "run": run})

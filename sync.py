@@ -27,21 +27,20 @@ from msgspec.structs import replace
 
 import store
 from changes import Changes, compare, judge, only_removals
-from hidden import new_marks
 from person import Reading
-from persons import hide, read_stored, show_who, unhide, write_changes
 from scrape.fetch import Refused
 from scrape.profile import Profile, ProfileError, load_profile
 from scrape.reading import read_register
 from settings import HERE, SettingError, Settings, read_paths, read_settings, set_up_process
 from show import CLEAR_LINE, describe, dry_run, explain, progress, summary
+from stored import hide, read_stored, show_who, unhide, write_changes
 
 EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
 ADVICE = (
     "if the register's pages have changed, `sync.py --dry-run` shows where its profile fails; "
-    "if it is true, `sync.py --force` stores it (both with the service's settings: README, "
+    "if the list is right, `sync.py --force` saves it (both with the service's settings: README, "
     '"Synchronisation")'
 )
 
@@ -97,7 +96,9 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
             command(who, profile_file.stem, database)
             return 0
     if options.pages is not None and not (options.dry_run or options.explain):
-        raise SettingError("--pages: goes with --dry-run, for old pages must not be stored")
+        raise SettingError(
+            "--pages: goes with --dry-run and --explain, for old pages must not be stored"
+        )
     settings = read_settings(environ, need_contact=options.pages is None)
     profile = load_profile(settings.profile)
     if options.check:
@@ -179,7 +180,7 @@ def swap(
             log.warning("%s", note)
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
-        write_changes(db, reading, changes, new_marks(stored.key, changes.hidden, reading))
+        write_changes(db, reading, changes)
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
         store.end_run(db, run, outcome, reason, reading, **counts)
     log.info("serve: %d active", len(changes.persons))

@@ -18,7 +18,7 @@ from urllib.parse import urldefrag, urlsplit
 
 import soupsieve
 
-from person import person_id
+from person import MANY, person_id
 from scrape.address import absolute, page_of, stored_address
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple
@@ -29,7 +29,6 @@ from scrape.ways import Match, Usage, extract, extract_all, find_stamp
 
 READINGS = 4
 NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
-MANY = 5  # so many persons missing are more than a coincidence
 
 log = logging.getLogger("persona404.scrape")
 
@@ -65,9 +64,10 @@ class ListPage(NamedTuple):
 def read_list(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
     """The cards of a reading of the list that can be believed; `known` are the stored ids.
 
-    A reading that misses none of them is one. Else two readings in a row must bring the same
-    cards, for whoever moves from page to page while the list is read can be missed. All list
-    pages are read before any file page, to be quick. Refused after READINGS."""
+    A reading that contains them all is believed at once. Else two readings in a row must bring
+    the same cards, for a person who moves from page to page while the list is read can be missed.
+    All list pages are read before any file page: a slow reading misses more. Refused after
+    READINGS."""
     before, fault = None, ""
     for _ in range(READINGS):
         reader.page = 0
@@ -86,24 +86,22 @@ def read_list(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
 
 def read_once(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
     """The cards of one reading."""
-    starts = as_tuple(reader.profile.start)
-    lists = [read_start(reader, start) for start in starts]
+    lists = [read_start(reader, start) for start in as_tuple(reader.profile.start)]
     cards = list(itertools.chain(*lists))
-    if cards and [] in lists and not reader.profile.may_be_empty:
-        missing = len(known - reader.seen)
-        if missing >= MANY:
-            number = lists.index([]) + 1
-            raise Spoilt(
-                f"start address {number} lists nobody, and {missing} persons are missing"
-                " (profile key `may_be_empty`)"
-            )
+    missing = len(known - reader.seen)
+    if cards and [] in lists and missing >= MANY and not reader.profile.may_be_empty:
+        raise Spoilt(
+            f"start address {lists.index([]) + 1} lists nobody, and {missing} persons are missing"
+            " (profile key `may_be_empty`)"
+        )
     return cards
 
 
 def read_start(reader: ListReader, start: str) -> list[Card]:
     """The cards of the list at one start address."""
     pages = []
-    for page in list_pages(reader, start):
+    pages_of = numbered_pages if reader.profile.is_numbered else linked_pages
+    for page in pages_of(reader, start):
         log.info("list page %d: %d cards", page.number, len(page.cards))
         reader.seen |= {card.id for card in page.cards if card.id}
         reader.progress(f"list page {page.number}, {len(reader.seen)} persons")
@@ -111,24 +109,16 @@ def read_start(reader: ListReader, start: str) -> list[Card]:
     cards = list(itertools.chain(*(page.cards for page in pages)))
     cut = [page.number for page in pages if page.cards and not page.ended]
     if reader.profile.complete and cut and any(page.cards and page.ended for page in pages):
-        raise Spoilt(f"list page {cut[0]} was cut: unlike others, it has no </html>")
+        raise Spoilt(f"list page {cut[0]} has no </html>, unlike others: it was cut")
     total = max(page.total for page in pages)
     if len(cards) < total:
         raise Spoilt(f"the register states {total} cards, and {len(cards)} were read")
     return cards
 
 
-def list_pages(reader: ListReader, start: str) -> Iterator[ListPage]:
-    """The pages of the list at one start address."""
-    if reader.profile.is_numbered:
-        return numbered_pages(reader, start)
-    if reader.profile.next:
-        return linked_pages(reader, start)
-    return iter([next_page(reader, start)])
-
-
 def linked_pages(reader: ListReader, start: str) -> Iterator[ListPage]:
-    """Follow the links to the next page, until there is none, or one to the page itself."""
+    """Follow the links to the next page, until there is none, or one to the page itself. Without
+    `next` in the profile there is one page."""
     address: str | None = start
     read: set[str] = set()
     keys: set[str] = set()
@@ -154,9 +144,8 @@ def numbered_pages(reader: ListReader, start: str) -> Iterator[ListPage]:
     keys: set[str] = set()
     last, at_end = 0, False
     for number in itertools.count(reader.profile.first_page):
-        page = next_page(
-            reader, start, number, may_be_missing=reader.profile.first_page < number > last
-        )
+        may_be_missing = number > max(reader.profile.first_page, last)
+        page = next_page(reader, start, number, may_be_missing)
         new = {card.key for card in page.cards} - keys
         if not new and number <= last:
             raise Spoilt(f"list page {page.number} has nobody new, though {last} pages are stated")
@@ -215,7 +204,11 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
     stamps = tuple(way for way in profile.pass_over if way.on_card)
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         reader.usage.keys.add("card")
-        texts = card_texts(reader, ways, scope, document.base)
+        texts = {}
+        for way in ways:
+            text, match = extract(way, scope, profile.missing)
+            reader.usage.note(way, match)
+            texts[way] = Text(text, document.base)
         names = (read_name(texts[way].text) for way in profile.fields.nombre if way.on_card)
         card = Card(
             page=reader.page,
@@ -226,8 +219,8 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
             says_found=says_found(visible_text(scope) if profile.records is None else str(scope)),
         )
         for way in profile.fields.url:
-            if card.id is None and (link := file_link(reader, document, texts[way].text)):
-                card.link, card.url = link, stored_address(link, keep_fragment="#" in way.template)
+            if card.id is None and (found := file_link(reader, document, way, texts[way].text)):
+                card.link, card.url = found
                 card.id = person_id(profile.name, card.url)
         yield card
 
@@ -242,32 +235,21 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
     return records
 
 
-def card_texts(reader: ListReader, ways: Iterable[Way], scope: Any, base: str) -> dict[Way, Text]:
-    """What each of `ways` yields on a card."""
-    texts = {}
-    for way in ways:
-        text, match = extract(way, scope, reader.profile.missing)
-        reader.usage.note(way, match)
-        texts[way] = Text(text, base)
-    return texts
-
-
-def file_link(reader: ListReader, document: Document, text: str) -> str | None:
-    """The address of a file page, as it is fetched; None where `text` is not one on the
-    register's hosts, or leads to the list itself, such as "#"."""
-    if text.strip() in ("", "#", "?"):
-        return None
+def file_link(
+    reader: ListReader, document: Document, way: Way, text: str
+) -> tuple[str, str] | None:
+    """The address of a file page, as it is fetched and as it is stored; None where `text` is not
+    one on the register's hosts, or leads to the list itself, such as "#" or ""."""
     try:
         link = absolute(document.base, text)
     except ValueError:
         return None
+    url = stored_address(link, keep_fragment="#" in way.template)
     starts = (start.replace("{page}", "1") for start in as_tuple(reader.profile.start))
     to_list = page_of(link) in map(page_of, (document.base, document.url, *starts))
-    if urlsplit(link).netloc not in reader.fetcher.hosts or (
-        to_list and "#" not in stored_address(link)
-    ):
+    if (to_list and "#" not in url) or urlsplit(link).netloc not in reader.fetcher.hosts:
         return None
-    return link
+    return link, url
 
 
 def next_address(reader: ListReader, document: Document) -> str | None:

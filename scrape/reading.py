@@ -10,12 +10,13 @@ from collections.abc import Set as AbstractSet
 from datetime import date
 from pathlib import Path
 
-from person import Reading, names_agree
+from person import Reading, names_agree, person_id
 from scrape.address import https, page_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
 from scrape.profile import Profile
-from scrape.record import Card, Files, Record, sort_record
+from scrape.record import Card, FilePages, Record, RecordError, read_person, says_found
+from scrape.text import visible_text
 from scrape.ways import Usage, profile_parts
 
 
@@ -39,7 +40,7 @@ def read_register(
     reading.placeholder = https(profile.placeholder or "")
     reading.cards = len({card.key for card in cards})
     joined = join_cards(cards, reading)
-    files = Files(fetcher, usage, date.today(), {page_of(card.url) for card in joined})
+    files = FilePages(fetcher, usage, date.today(), {page_of(card.url) for card in joined})
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
@@ -55,7 +56,7 @@ def read_register(
 
 def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     """One card for each file page: what one lacks, the others fill in, and a stamp on any counts.
-    Cards with one link and names that do not agree are nobody's, like those without a link."""
+    Cards with one link and names that do not agree are unreadable, like cards without a link."""
     by_id: dict[str | None, list[Card]] = {}
     for card in cards:
         by_id.setdefault(card.id, []).append(card)
@@ -84,12 +85,21 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
 
 
 def read_record(reading: Reading, record: Record) -> None:
-    """Read one record into `reading`. A fault costs this record only."""
+    """Read one record into its list of `reading`. A fault costs this record only."""
+    card = record.card
     try:
         with time_limit(PAGE_SECONDS):
-            sort_record(reading, record)
+            person = read_person(record)
+            text = visible_text(record.document.root) if record.document else ""
+        reading.persons[person.id] = person
+        reading.found_on_cards += card.says_found
+        reading.found_on_files += says_found(text)
+        address = https(card.link.partition("#")[0])
+        reading.written[person.id] = person_id(record.profile.name, address)
     except Refused:
         raise
+    except RecordError as error:
+        getattr(reading, error.kind).append(card.skipped(card.id, *error.args))
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
         reason = str(error) if isinstance(error, PageError) else type(error).__name__
-        reading.unreadable.append(record.card.skipped(record.card.id, "record", reason))
+        reading.unreadable.append(card.skipped(card.id, "record", reason))

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from person import Person, Reading, Skipped, names_agree, person_id, unaccented
+from person import Person, Skipped, names_agree, unaccented
 from scrape.address import absolute, https, page_of
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
-from scrape.text import Document, parse_html, visible_text
+from scrape.text import Document, parse_html
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
 from scrape.ways import Usage, extract, find_stamp
 
@@ -70,8 +70,8 @@ class Card:
 
 
 @dataclass
-class Files:
-    """The file pages of one reading: whose they are."""
+class FilePages:
+    """The file pages of one reading, and which card each belongs to."""
 
     fetcher: Fetcher
     usage: Usage
@@ -86,7 +86,7 @@ class Record:
     """One person's two sources."""
 
     card: Card
-    files: Files
+    files: FilePages
     document: Document | None = None  # the file page
 
     @property
@@ -131,29 +131,14 @@ def says_found(text: str) -> bool:
     return SAYS_FOUND.search(" ".join(unaccented(text).split())) is not None
 
 
-def sort_record(reading: Reading, record: Record) -> None:
-    """Read one record into the list of `reading` in which it belongs."""
-    card = record.card
-    try:
-        reading.persons[card.id or ""] = read_person(record)
-    except RecordError as error:
-        getattr(reading, error.kind).append(card.skipped(card.id, *error.args))
-        return
-    reading.found_on_cards += card.says_found
-    if record.document:
-        reading.found_on_files += says_found(visible_text(record.document.root))
-    written = person_id(record.profile.name, https(card.link.partition("#")[0]))
-    if written != card.id:
-        reading.written[card.id or ""] = written
-
-
 def read_person(record: Record) -> Person:
     """The person. RecordError names the first field that is missing or malformed."""
     check_stamp(record.card.stamp)
     check_one_child(record, record.card.name)
-    check_age(record)
+    limit = record.profile.max_age
+    if limit is not None and (age := age_of(record)) and age.years > limit:
+        raise RecordError("edad", "over max_age", str(age), "excluded")
     name = first_value(record, "nombre")
-    check_one_child(record, name)
     if stamps := tuple(way for way in record.profile.pass_over if not way.on_card):
         check_stamp(find_stamp(stamps, record.file_page().root, record.files.usage))
     fecha, age = first_value(record, "fecha"), age_of(record)
@@ -173,13 +158,6 @@ def read_person(record: Record) -> Person:
 def check_stamp(stamp: str) -> None:
     if stamp:
         raise RecordError("pass_over", "stamped", stamp, "stamped")
-
-
-def check_age(record: Record) -> None:
-    """Excluded if the person is older than `max_age`, as far as the age is known."""
-    limit = record.profile.max_age
-    if limit is not None and (age := age_of(record)) and age.years > limit:
-        raise RecordError("edad", "over max_age", str(age), "excluded")
 
 
 def check_one_child(record: Record, name: str | None) -> None:
@@ -230,13 +208,13 @@ def first_value(record: Record, field_name: str) -> Any:
 
 def age_of(record: Record) -> Age | None:
     """The age that the register states, else the age on the day of the case."""
-    if stated := first_value(record, "edad"):
-        return cast(Age, stated)
-    fecha = first_value(record, "fecha")
-    born = first_value(record, "nacimiento") if fecha else None
-    if born and any(text for text, _ in texts_of(record, "edad")):
-        record.files.usage.unread_ages.add(record.card.key)
-    return age_between(born, fecha) if born else None
+    age: Age | None = first_value(record, "edad")
+    if age is None and (fecha := first_value(record, "fecha")):
+        born = first_value(record, "nacimiento")
+        age = born and age_between(born, fecha)
+        if age and any(text for text, _ in texts_of(record, "edad")):
+            record.files.usage.unread_ages.add(record.card.key)
+    return age
 
 
 def read_photo(record: Record, text: Text) -> str | None:

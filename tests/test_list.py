@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from person import ids, person_id
+from person import ids_of, person_id
 from scrape.fetch import Refused
 from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile, read
@@ -169,7 +169,7 @@ def test_one_file_linked_twice_is_one_person(register: Register) -> None:
 def test_a_stamp_on_any_card_of_a_person_counts(register: Register) -> None:
     register.publish([*slugs(3), slugs(3)[0]._replace(stamp="FUE ENCONTRADA")])
     reading = read(register)
-    assert ids(reading.stamped) == {register.id("aa")}
+    assert ids_of(reading.stamped) == {register.id("aa")}
     assert reading.persons.keys() == {register.id("ab"), register.id("ac")}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from person import ids, person_id
+from person import ids_of, person_id
 from scrape.values import Age
 from support.register import Listed, Register, slugs
 from support.scrape import edit_profile, read
@@ -58,7 +58,7 @@ def test_an_adult_on_the_card_needs_no_file(register: Register) -> None:
     register.publish([Listed("ana", stamp="40 años"), *slugs(3)])
     del register.web.pages["/file/ana"]
     reading = read(register)
-    assert ids(reading.excluded) == {register.id("ana")}
+    assert ids_of(reading.excluded) == {register.id("ana")}
     assert (len(reading.persons), reading.unreadable) == (3, [])
 
 
@@ -66,7 +66,7 @@ def test_a_stamp_may_be_on_the_file_page(register: Register) -> None:
     edit_profile(register, "pass_over = [", 'pass_over = [{ file = "p", pattern = "HALLADA" }, ')
     register.publish([Listed("ana", lugar="FUE HALLADA"), *slugs(3)])
     reading = read(register)
-    assert ids(reading.stamped) == {register.id("ana")}
+    assert ids_of(reading.stamped) == {register.id("ana")}
     assert len(reading.persons) == 3
 
 

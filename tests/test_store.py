@@ -10,7 +10,6 @@ import pytest
 
 import store
 from person import Person
-from persons import read_stored
 from settings import SettingError
 from store import (
     DatabaseUnavailable,
@@ -21,6 +20,7 @@ from store import (
     transaction,
     utc_now,
 )
+from stored import read_stored
 from support import ROOT
 from support.api import Api, fill, made_up
 

@@ -1,4 +1,4 @@
-"""What sync.py reads and writes of persons in SQLite: for a run, and for --hide and --who.
+"""The stored persons: what a run reads and writes of them, --hide and --who.
 
 SQLite --read_stored--> Stored --compare (changes.py)--> Changes --write_changes--> SQLite
 """
@@ -7,14 +7,14 @@ import json
 import re
 import sqlite3
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import store
 from changes import Changes
-from hidden import name_mark, photo_marks
-from person import Reading, Stored, comparable, ids, person_id
+from hidden import name_mark, new_marks, photo_marks
+from person import Reading, Stored, comparable, ids_of, person_id
 from scrape.address import absolute, https, stored_address
 from settings import SettingError
 
@@ -22,27 +22,27 @@ from settings import SettingError
 def read_stored(db: sqlite3.Connection) -> Stored:
     """What a reading of the register is compared with."""
 
-    def select(sql: str, *values: object) -> list[Any]:
-        return db.execute(sql, values).fetchall()
+    def select_ids(sql: str, *values: str) -> set[str]:
+        return {id for (id,) in db.execute(sql, values)}
 
-    since_force = "(SELECT coalesce(max(id), 0) FROM run WHERE reason LIKE 'forced%')"
-    longest = (
-        "SELECT coalesce(max(cards), 0) FROM run WHERE outcome = 'ok' AND ended > ? AND id >= "
-    )
-    last_good = select(
+    last_good = db.execute(
         "SELECT julianday('now') - julianday(ended), coalesce(matched, '') FROM run"
         " WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1"
+    ).fetchone()
+    days, matched = last_good or (None, "")
+    ((longest_list,),) = db.execute(
+        "SELECT coalesce(max(cards), 0) FROM run WHERE outcome = 'ok' AND ended > ?"
+        " AND id >= (SELECT coalesce(max(id), 0) FROM run WHERE reason LIKE 'forced%')",
+        [store.utc_now(days_ago=7)],
     )
-    days, matched = last_good[0] if last_good else (None, "")
-    expired = select("SELECT id FROM unread WHERE since < ?", store.utc_now(days_ago=14))
     return Stored(
         persons=store.stored_persons(db),
-        hidden={id: bool(listed) for id, listed in select("SELECT id, listed FROM hidden")},
-        marks=dict(select("SELECT mark, id FROM hidden_mark")),
+        hidden=select_ids("SELECT id FROM hidden WHERE listed"),
+        marks=dict(db.execute("SELECT mark, id FROM hidden_mark")),
         key=hash_key(db),
-        stamped={id for (id,) in select("SELECT id FROM stamped")},
-        expired={id for (id,) in expired},
-        longest=select(longest + since_force, store.utc_now(days_ago=7))[0][0],
+        stamped=select_ids("SELECT id FROM stamped"),
+        expired=select_ids("SELECT id FROM unread WHERE since < ?", store.utc_now(days_ago=14)),
+        longest_list=longest_list,
         days=days,
         matched=set(matched.split()),
     )
@@ -53,10 +53,8 @@ def hash_key(db: sqlite3.Connection) -> bytes:
     return key
 
 
-def write_changes(
-    db: sqlite3.Connection, reading: Reading, changes: Changes, marks: Mapping[str, str]
-) -> None:
-    """Write what compare() found, and the renewed `marks` of the hidden children, in the caller's
+def write_changes(db: sqlite3.Connection, reading: Reading, changes: Changes) -> None:
+    """Write what compare() found, and renew the hidden children's marks. The caller has begun a
     transaction."""
 
     def for_each(sql: str, values: Iterable[Any]) -> None:
@@ -65,7 +63,7 @@ def write_changes(
     for_each("DELETE FROM found WHERE id = ?", changes.listed)
     for_each("INSERT OR IGNORE INTO found VALUES (?)", changes.found)
     for_each("DELETE FROM stamped WHERE id = ?", (person.id for person in changes.persons))
-    for_each("INSERT OR IGNORE INTO stamped VALUES (?)", ids(reading.stamped))
+    for_each("INSERT OR IGNORE INTO stamped VALUES (?)", ids_of(reading.stamped))
     sql = "DELETE FROM unread WHERE id NOT IN (SELECT value FROM json_each(?))"
     db.execute(sql, [json.dumps([*changes.unread])])
     since = store.utc_now()
@@ -81,7 +79,12 @@ def write_changes(
     if changes.added:
         db.execute("UPDATE hidden SET listed = 0")
     for_each("UPDATE hidden SET listed = 1 WHERE id = ?", set(changes.hidden.values()))
-    for_each("DELETE FROM hidden_mark WHERE id = ? AND mark NOT LIKE '%-%'", set(marks.values()))
+    # A hidden child who is unreadable, or whose photo tells nothing, keeps the earlier hashes.
+    key = hash_key(db)
+    photos = photo_marks(key, reading.persons.values(), reading.placeholder)
+    told = {child for id, child in changes.hidden.items() if id in photos}
+    for_each("DELETE FROM hidden_mark WHERE id = ? AND mark NOT LIKE '%-%'", told)
+    marks = new_marks(key, changes.hidden, reading)
     db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", marks.items())
     store.write_persons(db, changes.persons)
 
@@ -89,7 +92,7 @@ def write_changes(
 def hide(who: str, register: str, database: Path) -> None:
     """Take a person off the list at once and for good. `who` is an id or the file's address. Needs
     no run lock: a swap reads who is hidden in its own transaction."""
-    given = ids_of(who, register)
+    given = possible_ids(who, register)
     with store.open_database(database, busy_seconds=60) as db:
         store.check_register(db, register)
         with store.transaction(db):
@@ -98,33 +101,41 @@ def hide(who: str, register: str, database: Path) -> None:
             marks = set(given)
             photos = photo_marks(key, persons.values(), placeholder="")
             for person in listed:
-                marks |= {person.id, name_mark(key, person) or "", photos.get(person.id, "")}
+                marks |= {name_mark(key, person), photos.get(person.id, "")}
                 del persons[person.id]
-            id = listed[0].id if listed else given[0]
-            db.execute("INSERT OR REPLACE INTO hidden VALUES (?, ?)", [id, bool(listed)])
+            before = hidden_as(db, given)
+            id = next(iter([*before, *(person.id for person in listed)]), given[0])
+            db.execute("INSERT OR IGNORE INTO hidden VALUES (?, 1)", [id])
             rows = [(mark, id) for mark in marks if mark]
             db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", rows)
             db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
             store.write_persons(db, persons.values())
         store.empty_wal(db)
-    was = "on the list and is off it" if listed else "NOT on the list: is the id or address right?"
+    was = "hidden already" if before else "NOT on the list: is the id or address right?"
+    was = "on the list and is off it" if listed else was
     print(f"{database}: {id} is hidden from now on; the person was {was}")
 
 
 def unhide(who: str, register: str, database: Path) -> None:
     """Let the next synchronisation bring a hidden person back."""
-    given = ids_of(who, register)
+    given = possible_ids(who, register)
     with store.open_database(database, busy_seconds=60) as db:
         store.check_register(db, register)
         with store.transaction(db):
-            sql = "SELECT id FROM hidden_mark WHERE mark IN (SELECT value FROM json_each(?))"
-            hidden = db.execute(sql, [json.dumps(given)]).fetchall()
-            db.executemany("DELETE FROM hidden WHERE id = ?", hidden)
-            db.executemany("DELETE FROM hidden_mark WHERE id = ?", hidden)
+            hidden = hidden_as(db, given)
+            for id in hidden:
+                db.execute("DELETE FROM hidden WHERE id = ?", [id])
+                db.execute("DELETE FROM hidden_mark WHERE id = ?", [id])
     print(f"{database}: {given[0]} {'is no longer' if hidden else 'was not'} hidden")
 
 
-def ids_of(who: str, register: str) -> list[str]:
+def hidden_as(db: sqlite3.Connection, possible: list[str]) -> set[str]:
+    """The ids under which a person was hidden."""
+    sql = "SELECT id FROM hidden_mark WHERE mark IN (SELECT value FROM json_each(?))"
+    return {id for (id,) in db.execute(sql, [json.dumps(possible)])}
+
+
+def possible_ids(who: str, register: str) -> list[str]:
     """The ids that an id or an address may stand for."""
     if re.fullmatch(rf"{register}-[0-9]+", who):
         return [who]
@@ -135,10 +146,8 @@ def ids_of(who: str, register: str) -> list[str]:
             f"{who} is no id of the register {register}: they are {register}-NUMBER; nor is it the"
             " https address of a file page"
         ) from None
-    page, slash = address.rstrip("/"), address.rstrip("/") + "/"
-    forms = [
-        f for a in (address, page, slash) for f in (stored_address(a), stored_address(a, True))
-    ]
+    page = address.rstrip("/")
+    forms = [stored_address(a, keep) for a in (address, page, page + "/") for keep in (False, True)]
     return [person_id(register, form) for form in (*forms, https(address))]
 
 
