@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hidden import recognise
-from person import MANY, Person, Reading, Stored, comparable, ids_of, name_words, names_agree
+from person import MANY, Person, Reading, Stored, comparable, ids_of, name_key, names_agree
 
 FEW = 3
 NEW_BEGINNING = 14  # days without a good run
@@ -20,7 +20,7 @@ NEW_BEGINNING = 14  # days without a good run
 class Changes:
     """What is to become of the stored persons; all but `persons` and `notes` are ids."""
 
-    listed: set[str]  # still sought, hidden or excluded: they leave the found
+    listed: set[str]  # read, hidden or excluded: they leave the found
     hidden: dict[str, str]  # hidden children on the list -> the id under which they were hidden
     moved: dict[str, str]  # who has a new address: id until now -> new id
     persons: list[Person] = field(default_factory=list)  # the new list
@@ -37,22 +37,26 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     is listed but unreadable stays as stored."""
     departed = ids_of(reading.stamped) | ids_of(reading.gone)
     doubles = find_doubles(stored, reading)
-    hidden = recognise(stored.key, stored.marks, reading)
+    hidden = recognise(stored, reading)
     # If no card has a stamp today, whoever had one stays out: the stamp may have a new form.
     unstamped = set() if force or reading.stamped else stored.stamped & reading.persons.keys()
     kept_out = doubles.keys() | hidden.keys() | unstamped | ids_of(reading.excluded)
     read = {id: person for id, person in reading.persons.items() if id not in kept_out}
-    moved = find_moved(stored.persons, stored.persons.keys() - reading.seen, read)
-    changes = Changes(listed=reading.seen - departed - unstamped, hidden=hidden, moved=moved)
+    not_read = stored.persons.keys() - read.keys() - departed - kept_out
+    moved = find_moved(stored.persons, not_read, read)
+    listed = (reading.persons.keys() | hidden.keys() | ids_of(reading.excluded)) - unstamped
+    changes = Changes(listed=listed, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
         if id in kept_out:
             changes.erased.add(id)
         elif id in read or id in moved:
             continue
-        elif id not in departed and (
-            id in reading.seen or is_unattributed(person, stored, reading)
-        ):
+        elif id in departed:
+            changes.found.add(id)
+        elif id in reading.seen or is_unattributed(person, stored, reading):
             (changes.erased if id in stored.expired else changes.unread).add(id)
+        elif is_excluded(person, stored, reading):
+            changes.erased.add(id)
         else:
             changes.found.add(id)
     if stored.days is not None and stored.days > NEW_BEGINNING:
@@ -67,7 +71,7 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
 
 def name_and_date(person: Person) -> tuple[str, ...]:
     """The key that identifies a child under a new address; the order of the names is no part."""
-    return (*sorted(name_words(person.nombre)), person.fecha)
+    return (*name_key(person.nombre), person.fecha)
 
 
 def find_doubles(stored: Stored, reading: Reading) -> dict[str, str]:
@@ -86,11 +90,12 @@ def find_doubles(stored: Stored, reading: Reading) -> dict[str, str]:
 
 
 def find_moved(
-    stored: dict[str, Person], absent: Iterable[str], read: dict[str, Person]
+    stored: dict[str, Person], not_read: Iterable[str], read: dict[str, Person]
 ) -> dict[str, str]:
-    """Absent persons whose name and date came in anew under another address, one to one."""
+    """Persons who are absent, or listed but unreadable, and whose name and date came in anew under
+    another address, one to one."""
     pairs: dict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for id in absent:
+    for id in not_read:
         pairs[name_and_date(stored[id])][0].append(id)
     for id in read.keys() - stored.keys():
         pairs[name_and_date(read[id])][1].append(id)
@@ -99,12 +104,15 @@ def find_moved(
 
 def is_unattributed(person: Person, stored: Stored, reading: Reading) -> bool:
     """Whether the name stands on an unreadable card that is no stored person's."""
-    return any(
-        record.nombre
-        and record.id not in stored.persons
-        and names_agree(record.nombre, person.nombre)
-        for record in reading.unreadable
-    )
+    cards = (record for record in reading.unreadable if record.id not in stored.persons)
+    return any(card.nombre and names_agree(card.nombre, person.nombre) for card in cards)
+
+
+def is_excluded(person: Person, stored: Stored, reading: Reading) -> bool:
+    """Whether the whole name stands on an excluded card that is no stored person's."""
+    cards = (record for record in reading.excluded if record.id not in stored.persons)
+    words = set(name_key(person.nombre))
+    return any(words <= set(name_key(card.nombre or "")) for card in cards)
 
 
 def notes(

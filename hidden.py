@@ -7,7 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from person import Person, Reading, name_words
+from person import Person, Reading, Stored, name_key
 
 
 def keyed_hash(key: bytes, *texts: str) -> str:
@@ -16,7 +16,7 @@ def keyed_hash(key: bytes, *texts: str) -> str:
 
 def name_mark(key: bytes, person: Person) -> str:
     """ "" for a name that many have: fewer than two words of three letters or more."""
-    words = sorted(name_words(person.nombre))
+    words = name_key(person.nombre)
     if sum(len(word) > 2 for word in words) < 2:
         return ""
     return keyed_hash(key, "name", *words, person.fecha)
@@ -29,11 +29,12 @@ def photo_marks(key: bytes, persons: Iterable[Person], placeholder: str) -> dict
     return {id: keyed_hash(key, "photo", foto) for id, foto in photos.items() if count[foto] == 1}
 
 
-def recognise(key: bytes, marks: Mapping[str, str], reading: Reading) -> dict[str, str]:
+def recognise(stored: Stored, reading: Reading) -> dict[str, str]:
     """The hidden children on the list: each one's id there -> id under which it was hidden.
 
     By id (also of the address as written) or name and date. By the photo only a child who is not
-    recognised otherwise: a numbered photo may later show another child."""
+    recognised otherwise, on a card that is new: a numbered photo may later show another child."""
+    key, marks = stored.key, stored.marks
     recognised = {id: marks[id] for id in reading.seen if id in marks}
     recognised |= {id: marks[raw] for id, raw in reading.written.items() if raw in marks}
     for id, person in reading.persons.items():
@@ -41,7 +42,7 @@ def recognise(key: bytes, marks: Mapping[str, str], reading: Reading) -> dict[st
             recognised[id] = child
     missing = set(marks.values()) - set(recognised.values())
     for id, mark in photo_marks(key, reading.persons.values(), reading.placeholder).items():
-        if marks.get(mark) in missing and id not in recognised:
+        if marks.get(mark) in missing and id not in stored.persons.keys() | recognised.keys():
             recognised[id] = marks[mark]
     return recognised
 

@@ -102,14 +102,22 @@ def name_words(name: str) -> list[str]:
     return re.findall(r"[^\W_]+", unaccented(name.casefold()))
 
 
-def names_agree(one: str, other: str) -> bool:
+def name_key(name: str) -> tuple[str, ...]:
+    """The words of a name, sorted: some registers write the surname first."""
+    return tuple(sorted(name_words(name)))
+
+
+def names_agree(one: str, other: str, may_be_cut: bool = True) -> bool:
     """Whether two names can be one person's: all words of the shorter are in the longer, in any
-    order. Its last word may be cut, but not by one letter: Luis is not Luisa."""
-    words = map(name_words, (one, other))
-    short, long = sorted(words, key=lambda words: (len(words), len("".join(words))))
-    *whole, last = short or [""]
-    ends = {word for word in long if word.startswith(last) and len(word) != len(last) + 1}
-    return set(whole) <= set(long) and bool(ends)
+    order. Its last word may be cut: by one letter only before an ellipsis (Luis is not Luisa)."""
+    short, long = sorted((one, other), key=lambda name: len("".join(name_words(name))))
+    *whole, last = name_words(short) or [""]
+    words = set(name_words(long))
+    ends = {last} & words
+    if may_be_cut:
+        shortest = len(last) + (1 if short.rstrip().endswith(("…", "...")) else 2)
+        ends |= {word for word in words if word.startswith(last) and len(word) >= shortest}
+    return set(whole) <= words and bool(ends)
 
 
 def region_of(place: str) -> str:

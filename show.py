@@ -140,7 +140,7 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
     card = next((card for card in cards if card.id in wanted), None)
     if card is None:
         raise SettingError("--explain: no card of the list links to that address")
-    record = Record(card, FilePages(fetcher, usage, date.today(), set()))
+    record = Record(card, FilePages(fetcher, usage, date.today(), set(), set()))
     for field in profile.fields.__struct_fields__:
         if field != "url":
             explain_field(record, field)

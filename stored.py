@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import store
 from changes import Changes
@@ -146,9 +147,12 @@ def possible_ids(who: str, register: str) -> list[str]:
             f"{who} is no id of the register {register}: they are {register}-NUMBER; nor is it the"
             " https address of a file page"
         ) from None
-    page = address.rstrip("/")
-    forms = [stored_address(a, keep) for a in (address, page, page + "/") for keep in (False, True)]
-    return [person_id(register, form) for form in (*forms, https(address))]
+    forms = [https(address)]
+    for keep in (False, True):
+        parts = urlsplit(stored_address(address, keep))
+        path = parts.path.rstrip("/")
+        forms += [parts._replace(path=p).geturl() for p in (parts.path, path, path + "/")]
+    return [person_id(register, form) for form in forms]
 
 
 def show_who(text: str, register: str, database: Path) -> None:

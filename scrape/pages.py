@@ -22,9 +22,8 @@ from person import MANY, person_id
 from scrape.address import absolute, page_of, stored_address
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple
-from scrape.record import Card, Text, says_found
+from scrape.record import Card, Text, first_name, says_found
 from scrape.text import Document, parse_html, parse_json, value_at, visible_text
-from scrape.values import read_name
 from scrape.ways import Match, Usage, extract, extract_all, find_stamp
 
 READINGS = 4
@@ -209,12 +208,12 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
             text, match = extract(way, scope, profile.missing)
             reader.usage.note(way, match)
             texts[way] = Text(text, document.base)
-        names = (read_name(texts[way].text) for way in profile.fields.nombre if way.on_card)
+        names = (texts[way].text for way in profile.fields.nombre if way.on_card)
         card = Card(
             page=reader.page,
             number=number,
             texts=texts,
-            name=next(filter(None, names), None),
+            name=first_name(profile, names),
             stamp=find_stamp(stamps, scope, reader.usage),
             says_found=says_found(visible_text(scope) if profile.records is None else str(scope)),
         )

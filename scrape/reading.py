@@ -8,9 +8,10 @@ All list pages are read before the first file page.
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 
-from person import Reading, names_agree, person_id
+from person import Reading, name_key, names_agree, person_id
 from scrape.address import https, page_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
@@ -40,7 +41,9 @@ def read_register(
     reading.placeholder = https(profile.placeholder or "")
     reading.cards = len({card.key for card in cards})
     joined = join_cards(cards, reading)
-    files = FilePages(fetcher, usage, date.today(), {page_of(card.url) for card in joined})
+    links = {page_of(card.url) for card in joined}
+    names = {name_key(card.name) for card in joined if card.name}
+    files = FilePages(fetcher, usage, date.today(), links, names)
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
@@ -70,7 +73,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
         if any(card.url != first.url for card in others):
             raise Refused(f"two different files have the id {first.id}")
         names = [card.name for card in (first, *others) if card.name]
-        if any(not names_agree(names[0], name) for name in names[1:]):
+        if not all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2)):
             reason = "another card with another name has the same link"
             reading.unreadable += [card.skipped(None, "url", reason) for card in (first, *others)]
             continue
@@ -94,8 +97,9 @@ def read_record(reading: Reading, record: Record) -> None:
         reading.persons[person.id] = person
         reading.found_on_cards += card.says_found
         reading.found_on_files += says_found(text)
-        address = https(card.link.partition("#")[0])
-        reading.written[person.id] = person_id(record.profile.name, address)
+        if "#" not in card.url:
+            address = https(card.link.partition("#")[0])
+            reading.written[person.id] = person_id(record.profile.name, address)
     except Refused:
         raise
     except RecordError as error:

@@ -9,12 +9,12 @@ page is fetched only if a field or a stamp needs it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
-from person import Person, Skipped, names_agree, unaccented
+from person import Person, Skipped, name_key, names_agree, unaccented
 from scrape.address import absolute, https, page_of
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
@@ -63,7 +63,7 @@ class Card:
     @property
     def key(self) -> str:
         """What tells the card from others of the list."""
-        return self.id or self.name or ""
+        return self.id or self.name or (f"{self.page}-{self.number}" if self.stamp else "")
 
     def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
         return Skipped(id, self.page, self.number, field, reason, self.name, self.link, text)
@@ -77,6 +77,7 @@ class FilePages:
     usage: Usage
     today: date
     links: set[str]  # the pages that cards link to
+    names: set[tuple[str, ...]]  # that cards have, as name_key()
     ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
     disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
 
@@ -112,8 +113,9 @@ def check_owner(record: Record, document: Document) -> None:
     card, files = record.card, record.files
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
-    name = next(filter(None, map(read_name, texts)), None)
-    if card.name and name and not names_agree(card.name, name):
+    name = first_name(record.profile, texts)
+    is_others = name and name_key(name) in files.names - {name_key(card.name or "")}
+    if card.name and name and (is_others or not names_agree(card.name, name)):
         raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
     if end != page_of(card.link):
@@ -125,6 +127,15 @@ def check_owner(record: Record, document: Document) -> None:
             files.disputed.add(first)
             raise RecordError("file page", "a redirect led to the file page of another card")
     check_one_child(record, name)
+
+
+def first_name(profile: Profile, texts: Iterable[str]) -> str | None:
+    """The first name in `texts`; a stamp that stands in its place is none."""
+    stamps = [unaccented(way.pattern) for way in profile.pass_over if way.pattern]
+    for name in filter(None, map(read_name, texts)):
+        if not any(re.search(stamp, unaccented(name), re.IGNORECASE) for stamp in stamps):
+            return name
+    return None
 
 
 def says_found(text: str) -> bool:

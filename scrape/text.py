@@ -34,6 +34,7 @@ UNSEEN = ("script", "style", "template")
 AROUND_VALUE = " :\t\r\n\xa0"  # stripped from the value of a label
 LABEL = re.compile(r"[^:\d]{1,40}:")
 BOLD = ("b", "strong")
+ROWS = ("div", "li", "p", "tr")
 LABEL_TAGS = ("dt", "th", "h1", "h2", "h3", "h4", "h5", "h6")  # two in a row are two labels
 
 
@@ -168,13 +169,25 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
                 return ""
             value += text
     value = " ".join(value.split()).strip(AROUND_VALUE)
-    alike = element is not None and element.name == tag  # as the label
-    if (on_next_line or (alike and tag in ("div", "li", "p"))) and LABEL.match(value):
+    # Whether the value stands in what the label stands in.
+    alike = element is not None and (element.name == tag or {element.name, tag} <= {*BOLD})
+    if (on_next_line or (alike and tag in ROWS)) and LABEL.match(value):
+        return ""
+    if element and alike and tag in ROWS and begins_with_label(element):
         return ""
     if on_next_line and alike and text and tag not in BLOCKS:
         continued = continued or value not in " ".join(text.split())
         return "" if continued or tag in BOLD else value
     return value if value or element else None
+
+
+def begins_with_label(element: Tag) -> bool:
+    """Whether an element is a row with a label of its own, such as `<p><b>Sexo</b> F</p>`."""
+    first = next((s for s in filter(is_visible, element.descendants) if s.strip()), None)
+    head = first and first.parent
+    if not head or head.name not in (*BOLD, *LABEL_TAGS):
+        return False
+    return visible_text(head) != visible_text(element)
 
 
 def value_at(document: Any, path: str) -> Any:

@@ -151,6 +151,18 @@ def stamped(mark: str) -> Change:
     return change
 
 
+def a_stamp_stands_for_the_name(register: Register) -> None:
+    edit_profile(
+        register, "pass_over = [", 'pass_over = [{ file = "h1", pattern = "ENCONTRADA" }, '
+    )
+    register.web.edit("/file/aa", "Prueba, Aa Inventado", "FUE ENCONTRADA")
+
+
+def a_second_card_has_the_stamp_for_a_name(register: Register) -> None:
+    card = "<li><a href='/file/aa'>¡Fue encontrada!</a><b>FUE ENCONTRADA</b></li>"
+    register.web.edit("/lista?n=1", "<ul>", f"<ul>{card}")
+
+
 def a_stamped_card_moves(register: Register) -> None:
     stamped("FUE ENCONTRADA")(register)
     register.web.edit("/lista?n=1", "'/file/aa'", "'/file/aa-hallada'")
@@ -219,6 +231,8 @@ OF_THE_LIST = (
         (stamped("Fué encontráda"), "aa", 1),
         (stamped("FUE ENCON&shy;TRADA"), "aa", 1),
         (stamped("FUE ENCON&#8203;TRADA"), "aa", 1),
+        (with_both_names(a_stamp_stands_for_the_name), "aa", 1),
+        (a_second_card_has_the_stamp_for_a_name, "aa", 1),
         (a_stamped_card_moves, "aa", 1),
         (one_comes_of_age, "aa", 0),
         (a_record_names_several, "aa", 0),
@@ -331,6 +345,65 @@ def test_who_moves_keeps_the_views(register: Register) -> None:
     assert moved in str(register.api().get("/api/personas"))
 
 
+def put_sisters(register: Register, *cards: tuple[str, str]) -> None:
+    """One list page of cards, each with its link and first name; and the file pages of both."""
+    shown = "".join(f"<li><a href='/file/{s}'>Prueba Inventada {n}</a></li>" for s, n in cards)
+    register.web.put("/lista?n=1", f"<html><ul>{shown}</ul></html>")
+    for slug, name in (("ana", "Ana"), ("anais", "Anaís")):
+        details = Listed(slug).details
+        register.web.put(f"/file/{slug}", f"<h1>Prueba Inventada {name}</h1>{details}")
+
+
+@pytest.mark.parametrize("wrong", ["link", "redirect", "page"])
+def test_sisters_are_not_taken_for_each_other(register: Register, wrong: str) -> None:
+    name_on_both(register)
+    put_sisters(register, ("ana", "Ana"), ("anais", "Anaís"))
+    register.sync()
+    before = register.api().get("/api/personas")["personas"]
+    if wrong == "link":
+        put_sisters(register, ("anais", "Ana"), ("anais", "Anaís"))
+    elif wrong == "redirect":
+        register.web.pages["/file/ana"] = redirect("/file/anais")
+    else:
+        register.web.pages["/file/ana"] = register.web.pages["/file/anais"]
+    register.sync()
+    assert register.api().get("/api/personas")["personas"] == before
+
+
+def test_old_and_new_address_on_one_night(register: Register) -> None:
+    publish(register, TWENTY)
+    register.sync()
+    a_slug_is_corrected(register)
+    corrected = register.web.pages["/lista?n=1"]
+    register.web.edit("/lista?n=1", "<ul>", "<ul><li><a href='/file/aa'>Aa Inventado</a></li>")
+    del register.web.pages["/file/aa"]
+    for page in (register.web.pages["/lista?n=1"], corrected):
+        register.web.pages["/lista?n=1"] = page
+        register.sync()
+        assert (register.stats()["active"], register.stats()["found"]) == (20, 0)
+
+
+def test_who_is_found_stays_counted_through_a_failure(register: Register) -> None:
+    publish(register, TWENTY)
+    register.sync()
+    for status in (410, 503, 410):
+        register.web.pages["/file/aa"] = Answer(status)
+        register.sync()
+        assert (register.stats()["active"], register.stats()["found"]) == (19, 1)
+
+
+def test_stamped_cards_without_link_and_name_are_cards(register: Register) -> None:
+    edit_profile(register, 'nombre = [{ card = "a" }]', 'nombre = [{ file = "h1" }]')
+    publish(register, TWENTY)
+    put_names(register, TWENTY)
+    for n in (1, 2):
+        more = f"<a class=next href='/lista?n={n + 1}'>más</a>"
+        cards = "<li><b>FUE ENCONTRADA</b></li>" * 5
+        register.web.put(f"/lista?n={n}", f"<html><ul>{cards}</ul>{more}</html>")
+    assert register.sync().returncode == 0
+    assert (register.stats()["active"], register.last_run()["cards"]) == (10, 20)
+
+
 def test_a_stamp_that_changes_its_form_brings_nobody_back(register: Register) -> None:
     five = [person._replace(stamp="FUE ENCONTRADA") for person in TWENTY[:5]]
     publish(register, [*five, *TWENTY[5:]])
@@ -369,6 +442,28 @@ def test_a_fragment_of_a_template_is_a_part_of_the_address(register: Register) -
     publish(register, TWENTY[:4])
     assert "4 added, 0 found, 0 moved, 0 unreadable" in register.sync().stdout
     assert "#caso-aa" in str(register.api().get("/api/personas"))
+
+
+def test_hiding_one_address_that_is_a_fragment_hides_one(register: Register) -> None:
+    register.read_cards_only()
+    publish(register, TWENTY[:4])
+    register.web.edit("/lista?n=1", "/file/", "#/ficha/")
+    register.sync()
+    register.sync("--hide", f"https://{register.web.host}/lista?n=1#/ficha/aa")
+    for _ in range(3):
+        register.sync()
+        assert register.names() == {"ab", "ac", "ad"}
+
+
+def test_a_photo_that_comes_to_another_child_hides_nobody(register: Register) -> None:
+    publish(register, TWENTY)
+    register.sync()
+    register.sync("--hide", register.id("aa"))
+    publish(register, TWENTY[1:])
+    register.sync()
+    publish(register, [TWENTY[1]._replace(foto="/fotos/aa.jpg"), *TWENTY[2:]])
+    register.sync()
+    assert "ab" in register.names()
 
 
 def test_what_fell_silent_is_said(register: Register) -> None:
@@ -607,8 +702,8 @@ def surnames_come_first_on_the_file(register: Register) -> None:
 
 def names_are_cut_on_the_card(register: Register) -> None:
     name_on_both(register)
-    for n in (1, 2, 3, 4):
-        register.web.edit(f"/lista?n={n}", "Inventado Prueba", "Inventado Pru...")
+    for n, cut in ((1, "Pru"), (2, "Pru..."), (3, "Prueb…"), (4, "")):
+        register.web.edit(f"/lista?n={n}", "Inventado Prueba", f"Inventado {cut}")
 
 
 def pages_lack_a_closing_tag(register: Register) -> None:

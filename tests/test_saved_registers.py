@@ -129,6 +129,13 @@ def test_the_age_in_a_sentence_of_sifebu(text: str, age: str | None) -> None:
         ("en Calle Belgrano, provincia de Salta.", None),
         ("Lugar: Belgrano 123, Orán", None),
         ("Lugar: su casa, Orán", None),
+        ("Lugar: Avda. Mitre, Salta", None),
+        ("Lugar: Av Mitre, Salta", None),
+        ("Lugar: Rivadavia y Mitre, Salta", None),
+        ("Lugar: San Martín s/n, Orán", None),
+        ("en localidad de Orán, provincia de Salta - Calle Mitre", "Orán, Salta"),
+        ("en localidad de Orán, provincia de Salta desde su casa de Mitre", "Orán, Salta"),
+        ("en localidad de Orán barrio Norte, provincia de Salta", None),
         ("Lugar: 9 de Julio 123, Orán", None),
     ],
 )
