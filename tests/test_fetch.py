@@ -272,8 +272,8 @@ def test_a_record_has_its_time(register: Register, monkeypatch: pytest.MonkeyPat
 def test_pauses_are_no_part_of_a_pages_time(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrape.pages.PAGE_SECONDS", 0.3)
-    edit_profile(register, "pause = 0", "pause = 0.4")
+    monkeypatch.setattr("scrape.pages.PAGE_SECONDS", 0.25)
+    edit_profile(register, "pause = 0", "pause = 0.3")
     edit_profile(register, "lista?n=1", "inicio")
     register.web.pages["/inicio"] = Answer(302, headers=(("Location", "/lista?n=1"),))
     register.publish([])
