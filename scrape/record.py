@@ -114,9 +114,9 @@ def check_owner(record: Record, document: Document) -> None:
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
     name = first_name(record.profile, texts)
-    is_others = name and name_key(name) in files.names - {name_key(card.name or "")}
-    if card.name and name and (is_others or not names_agree(card.name, name)):
-        raise RecordError("file page", "it names somebody else than the card", name)
+    if card.name and name and name_key(name) != name_key(card.name):
+        if name_key(name) in files.names or not names_agree(card.name, name):
+            raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
     if end != page_of(card.link):
         if not (card.name and name):
