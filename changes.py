@@ -161,9 +161,9 @@ def judge(
         return "withheld", f"{unreadable} of {reading.listed} records are unreadable ({named})"
     had = [p for p in stored.persons.values() if p.foto != reading.placeholder]
     now = (reading.persons.get(changes.moved.get(p.id, p.id)) for p in had)
-    lost = sum(p is not None and p.foto == reading.placeholder for p in now)
-    if lost >= MANY and 5 * lost > len(had):
-        return "withheld", f"{lost} of {len(had)} persons would lose their photo"
+    without = sum(p is not None and p.foto == reading.placeholder for p in now)
+    if without >= MANY and 5 * without > len(had):
+        return "withheld", f"{without} of {len(had)} persons would lose their photo"
     return "ok", None
 
 

@@ -83,8 +83,8 @@ def write_changes(db: sqlite3.Connection, reading: Reading, changes: Changes) ->
     # A hidden child who is unreadable, or whose photo tells nothing, keeps the earlier hashes.
     key = hash_key(db)
     photos = photo_marks(key, reading.persons.values(), reading.placeholder)
-    told = {child for id, child in changes.hidden.items() if id in photos}
-    for_each("DELETE FROM hidden_mark WHERE id = ? AND mark NOT LIKE '%-%'", told)
+    renewed = {child for id, child in changes.hidden.items() if id in photos}
+    for_each("DELETE FROM hidden_mark WHERE id = ? AND mark NOT LIKE '%-%'", renewed)
     marks = new_marks(key, changes.hidden, reading)
     db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", marks.items())
     store.write_persons(db, changes.persons)

@@ -129,8 +129,8 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         reading = None
         try:
             log.info("read the register %s", settings.register)
-            known = store.stored_persons(db).keys()
-            reading = read_register(profile, settings.contact, progress, save, known)
+            stored_ids = store.stored_persons(db).keys()
+            reading = read_register(profile, settings.contact, progress, save, stored_ids)
             for record in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", describe(record))
             log.info("read: %s", summary(reading))

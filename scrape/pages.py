@@ -60,8 +60,8 @@ class ListPage(NamedTuple):
     ended: bool  # whether </html> is there
 
 
-def read_list(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
-    """The cards of a reading of the list that can be believed; `known` are the stored ids.
+def read_list(reader: ListReader, stored_ids: AbstractSet[str]) -> list[Card]:
+    """The cards of a reading of the list that can be believed; `stored_ids` are the stored ids.
 
     A reading that contains them all is believed at once. Else two readings in a row must bring
     the same cards, for a person who moves from page to page while the list is read can be missed.
@@ -72,22 +72,22 @@ def read_list(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
         reader.page = 0
         reader.fetcher.session.cookies.clear()
         try:
-            cards = read_once(reader, known)
+            cards = read_once(reader, stored_ids)
         except Spoilt as error:
             before, fault = None, str(error)
             continue
         keys = {card.key for card in cards}
-        if keys == before or (known and known <= keys):
+        if keys == before or (stored_ids and stored_ids <= keys):
             return cards
         before, fault = keys, "the list changes while it is read"
     raise Refused(f"{fault} (the list was read {READINGS} times)")
 
 
-def read_once(reader: ListReader, known: AbstractSet[str]) -> list[Card]:
+def read_once(reader: ListReader, stored_ids: AbstractSet[str]) -> list[Card]:
     """The cards of one reading."""
     lists = [read_start(reader, start) for start in as_tuple(reader.profile.start)]
     cards = list(itertools.chain(*lists))
-    missing = len(known - reader.seen)
+    missing = len(stored_ids - reader.seen)
     if cards and [] in lists and missing >= MANY and not reader.profile.may_be_empty:
         raise Spoilt(
             f"start address {lists.index([]) + 1} lists nobody, and {missing} persons are missing"

@@ -26,17 +26,17 @@ def read_register(
     contact: str | None,
     progress: Callable[[str], None],
     save: Path | None = None,
-    known: AbstractSet[str] = frozenset(),
+    stored_ids: AbstractSet[str] = frozenset(),
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
     `contact`, a mail or https address, goes into the User-Agent; `progress` is called with each
-    line for the terminal; `save` is a folder to keep the pages in; `known` are the stored ids: a
+    line for the terminal; `save` is a folder to keep the pages in; `stored_ids` are the stored ids: a
     list that misses one of them is read again. Refused where the list cannot be read whole, or
     robots.txt cannot be fetched; a file page that cannot be read costs its own record."""
     usage, fetcher = Usage(), Fetcher(profile, contact, save)
     reader = ListReader(profile, fetcher, usage, progress)
-    cards = read_list(reader, known)
+    cards = read_list(reader, stored_ids)
     reading = Reading(seen=reader.seen, pages=reader.page)
     reading.placeholder = https(profile.placeholder or "")
     reading.cards = len({card.key for card in cards})

@@ -114,9 +114,8 @@ def check_owner(record: Record, document: Document) -> None:
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
     name = first_name(record.profile, texts)
-    if card.name and name and name_key(name) != name_key(card.name):
-        if name_key(name) in files.names or not names_agree(card.name, name):
-            raise RecordError("file page", "it names somebody else than the card", name)
+    if card.name and name and not is_same_child(card.name, name, files):
+        raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
     if end != page_of(card.link):
         if not (card.name and name):
@@ -127,6 +126,12 @@ def check_owner(record: Record, document: Document) -> None:
             files.disputed.add(first)
             raise RecordError("file page", "a redirect led to the file page of another card")
     check_one_child(record, name)
+
+
+def is_same_child(on_card: str, on_file: str, files: FilePages) -> bool:
+    """Whether the names agree, and the file page's is not exactly that of another card."""
+    is_equal = name_key(on_card) == name_key(on_file)
+    return is_equal or (name_key(on_file) not in files.names and names_agree(on_card, on_file))
 
 
 def first_name(profile: Profile, texts: Iterable[str]) -> str | None:
