@@ -10,7 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hidden import recognise
-from person import MANY, Person, Reading, Stored, comparable, ids_of, name_key, names_agree
+from person import (
+    MANY,
+    Person,
+    Reading,
+    Stored,
+    comparable,
+    ids_of,
+    name_key,
+    name_words,
+    names_agree,
+)
 
 FEW = 3
 NEW_BEGINNING = 14  # days without a good run
@@ -44,6 +54,8 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     read = {id: person for id, person in reading.persons.items() if id not in kept_out}
     not_read = stored.persons.keys() - read.keys() - departed - kept_out
     moved = find_moved(stored.persons, not_read, read)
+    unattributed = find_unattributed(stored, reading, not_read - reading.seen)
+    excluded_names = {name_key(card.nombre or "") for card in reading.excluded}
     listed = (reading.persons.keys() | hidden.keys() | ids_of(reading.excluded)) - unstamped
     changes = Changes(listed=listed, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
@@ -53,9 +65,9 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
             continue
         elif id in departed:
             changes.found.add(id)
-        elif id in reading.seen or is_unattributed(person, stored, reading):
+        elif id in reading.seen or id in unattributed:
             (changes.erased if id in stored.expired else changes.unread).add(id)
-        elif is_excluded(person, stored, reading):
+        elif name_key(person.nombre) in excluded_names:
             changes.erased.add(id)
         else:
             changes.found.add(id)
@@ -102,17 +114,19 @@ def find_moved(
     return {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
 
 
-def is_unattributed(person: Person, stored: Stored, reading: Reading) -> bool:
-    """Whether the name stands on an unreadable card that is no stored person's."""
-    cards = (record for record in reading.unreadable if record.id not in stored.persons)
-    return any(card.nombre and names_agree(card.nombre, person.nombre) for card in cards)
+def find_unattributed(stored: Stored, reading: Reading, absent: set[str]) -> set[str]:
+    """Absent persons whose name stands on an unreadable card that is no stored person's."""
+    by_word = defaultdict(set)  # names that agree share a word
+    for record in reading.unreadable:
+        if record.nombre and record.id not in stored.persons:
+            for word in name_words(record.nombre):
+                by_word[word].add(record.nombre)
 
+    def is_there(name: str) -> bool:
+        cards = set().union(*(by_word[word] for word in name_words(name)))
+        return any(names_agree(card, name) for card in cards)
 
-def is_excluded(person: Person, stored: Stored, reading: Reading) -> bool:
-    """Whether the whole name stands on an excluded card that is no stored person's."""
-    cards = (record for record in reading.excluded if record.id not in stored.persons)
-    words = set(name_key(person.nombre))
-    return any(words <= set(name_key(card.nombre or "")) for card in cards)
+    return {id for id in absent if is_there(stored.persons[id].nombre)}
 
 
 def notes(

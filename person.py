@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -98,8 +99,9 @@ def comparable(text: str) -> str:
     return " ".join(re.sub("[:.]", "", unaccented(text.casefold())).split())
 
 
-def name_words(name: str) -> list[str]:
-    return re.findall(r"[^\W_]+", unaccented(name.casefold()))
+@lru_cache(maxsize=20_000)  # on a bad night each name is compared with many
+def name_words(name: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\W_]+", unaccented(name.casefold())))
 
 
 def name_key(name: str) -> tuple[str, ...]:

@@ -61,12 +61,12 @@ class ListPage(NamedTuple):
 
 
 def read_list(reader: ListReader, stored_ids: AbstractSet[str]) -> list[Card]:
-    """The cards of a reading of the list that can be believed; `stored_ids` are the stored ids.
+    """The cards of a reading of the list that can be believed.
 
-    A reading that contains them all is believed at once. Else two readings in a row must bring
-    the same cards, for a person who moves from page to page while the list is read can be missed.
-    All list pages are read before any file page: a slow reading misses more. Refused after
-    READINGS."""
+    A reading that contains all `stored_ids` is believed at once. Else two readings in a row must
+    bring the same cards, for a person who moves from page to page while the list is read can be
+    missed. All list pages are read before any file page: a slow reading misses more. Refused
+    after READINGS."""
     before, fault = None, ""
     for _ in range(READINGS):
         reader.page = 0

@@ -31,8 +31,8 @@ def read_register(
     """Read the whole register. Main thread only, because of the time limits.
 
     `contact`, a mail or https address, goes into the User-Agent; `progress` is called with each
-    line for the terminal; `save` is a folder to keep the pages in; `stored_ids` are the stored ids: a
-    list that misses one of them is read again. Refused where the list cannot be read whole, or
+    line for the terminal; `save` is a folder to keep the pages in; a list that misses one of
+    `stored_ids` is read again. Refused where the list cannot be read whole, or
     robots.txt cannot be fetched; a file page that cannot be read costs its own record."""
     usage, fetcher = Usage(), Fetcher(profile, contact, save)
     reader = ListReader(profile, fetcher, usage, progress)

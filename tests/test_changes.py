@@ -139,6 +139,12 @@ def test_an_unreadable_card_is_matched_by_name(id: str | None, name: str, found:
     assert compare(before, now).found == set(found)
 
 
+def test_who_is_excluded_under_a_new_address_is_not_found() -> None:
+    now = reading(person("b", EVA), excluded=[skipped("new", ANA)])
+    changes = compare(stored(person("a", ANA), person("b", EVA)), now)
+    assert (changes.found, changes.erased, active(changes)) == (set(), {"a"}, "b")
+
+
 def test_a_stamped_person_is_found_whoever_shares_the_name() -> None:
     now = reading(unreadable=[skipped(None, ANA)], stamped=[skipped("a")], excluded=[skipped("b")])
     changes = compare(stored(*(person(id, ANA) for id in "abc")), now)
