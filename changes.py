@@ -54,9 +54,14 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     read = {id: person for id, person in reading.persons.items() if id not in kept_out}
     not_read = stored.persons.keys() - read.keys() - departed - kept_out
     moved = find_moved(stored.persons, not_read, read)
+    as_written = {old: id for id, old in reading.written.items() if id in read and old != id}
+    moved |= {
+        old: id for old, id in as_written.items() if old in not_read and id not in stored.persons
+    }
     unattributed = find_unattributed(stored, reading, not_read - reading.seen)
     excluded_names = {name_key(card.nombre or "") for card in reading.excluded}
     listed = (reading.persons.keys() | hidden.keys() | ids_of(reading.excluded)) - unstamped
+    listed |= as_written.keys()
     changes = Changes(listed=listed, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
         if id in kept_out:
@@ -144,6 +149,9 @@ def notes(
     for count, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
         if 0 < 2 * count < len(reading.persons):  # more is the text of every page
             lines.append(f"{where} that say that somebody was found, but pass_over misses: {count}")
+    for child, count in Counter(changes.hidden.values()).items():
+        if count > 1:
+            lines.append(f"{count} cards are taken for the hidden child {child}")
     unrecognised = stored.hidden - set(changes.hidden.values())
     if unrecognised and changes.added:
         lines.append(
@@ -161,21 +169,30 @@ def judge(
     if not reading.cards and (stored.persons or stored.days is None):
         return "refused", f"nobody is listed on {reading.pages} list pages"
     if stored.days is not None and stored.days <= NEW_BEGINNING:
-        leave = len(changes.found | (changes.erased & ids_of(reading.excluded)))
-        persons = len(stored.persons)
-        if leave >= MANY and 3 * leave > persons:
-            return "refused", f"{leave} of {persons} stored persons would leave"
+        leave = changes.found | (changes.erased & ids_of(reading.excluded))
+        if len(leave) >= MANY and 3 * len(leave) > len(stored.persons):
+            kinds = {"stamped": reading.stamped, "gone": reading.gone, "excluded": reading.excluded}
+            counts = {kind: len(leave & ids_of(records)) for kind, records in kinds.items()}
+            counts["absent"] = len(leave) - sum(counts.values())
+            named = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
+            return "refused", f"{len(leave)} of {len(stored.persons)} would leave ({named})"
         fewer = stored.longest_list - reading.cards
         if fewer >= MANY and 3 * fewer > stored.longest_list:
             return "refused", f"{reading.cards} cards, and lately there were {stored.longest_list}"
     unreadable = len(reading.unreadable)
     if unreadable >= FEW and unreadable > max_unreadable * reading.listed:
-        fields = Counter(record.field for record in reading.unreadable).most_common()
-        named = ", ".join(f"{field} {count}" for field, count in fields)
+        reasons = Counter(f"{r.field}: {r.reason}" for r in reading.unreadable).most_common(3)
+        named = "; ".join(f"{count} {reason}" for reason, count in reasons)
         return "withheld", f"{unreadable} of {reading.listed} records are unreadable ({named})"
     had = [p for p in stored.persons.values() if p.foto != reading.placeholder]
-    now = (reading.persons.get(changes.moved.get(p.id, p.id)) for p in had)
-    without = sum(p is not None and p.foto == reading.placeholder for p in now)
+    now = [(p.foto, reading.persons.get(changes.moved.get(p.id, p.id))) for p in had]
+    shared = Counter(person.foto for person in reading.persons.values())  # a logo, for instance
+    without = sum(
+        person is not None
+        and person.foto != before
+        and (person.foto == reading.placeholder or shared[person.foto] >= MANY)
+        for before, person in now
+    )
     if without >= MANY and 5 * without > len(had):
         return "withheld", f"{without} of {len(had)} persons would lose their photo"
     return "ok", None

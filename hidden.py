@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from person import Person, Reading, Stored, name_key
 
 
-def keyed_hash(key: bytes, *texts: str) -> str:
-    return hashlib.blake2b("\n".join(texts).encode(), key=key, digest_size=16).hexdigest()
+def keyed_hash(key: bytes, kind: str, *texts: str) -> str:
+    text = "\n".join((kind, *texts)).encode()
+    return f"{kind}:{hashlib.blake2b(text, key=key, digest_size=16).hexdigest()}"
 
 
 def name_mark(key: bytes, person: Person) -> str:
@@ -32,13 +33,16 @@ def photo_marks(key: bytes, persons: Iterable[Person], placeholder: str) -> dict
 def recognise(stored: Stored, reading: Reading) -> dict[str, str]:
     """The hidden children on the list: each one's id there -> id under which it was hidden.
 
-    By id (also of the address as written) or name and date. By the photo only a child who is not
-    recognised otherwise, on a card that is new: a numbered photo may later show another child."""
+    By that id, or name and date. Where these tell nothing, by a later id (also of the address as
+    written), then by the photo, on a card that is new: addresses and photos that are numbered may
+    later show another child."""
     key, marks = stored.key, stored.marks
-    recognised = {id: marks[id] for id in reading.seen if id in marks}
-    recognised |= {id: marks[raw] for id, raw in reading.written.items() if raw in marks}
-    for id, person in reading.persons.items():
-        if child := marks.get(name_mark(key, person)):
+    by_name = {id: name_mark(key, person) for id, person in reading.persons.items()}
+    recognised = {id: marks[mark] for id, mark in by_name.items() if mark in marks}
+    named = set(recognised.values())
+    for id in reading.seen:
+        child = marks.get(id) or marks.get(reading.written.get(id, ""))
+        if child and (child == id or child not in named):
             recognised[id] = child
     missing = set(marks.values()) - set(recognised.values())
     for id, mark in photo_marks(key, reading.persons.values(), reading.placeholder).items():
@@ -47,14 +51,16 @@ def recognise(stored: Stored, reading: Reading) -> dict[str, str]:
     return recognised
 
 
-def new_marks(key: bytes, recognised: Mapping[str, str], reading: Reading) -> dict[str, str]:
+def new_marks(stored: Stored, recognised: Mapping[str, str], reading: Reading) -> dict[str, str]:
     """The marks that this reading gives of the recognised children: mark -> id under which the
-    child was hidden."""
-    photos = photo_marks(key, reading.persons.values(), reading.placeholder)
+    child was hidden. A card with another name teaches only its id: it may be another child's."""
+    photos = photo_marks(stored.key, reading.persons.values(), reading.placeholder)
+    have_name = {child for mark, child in stored.marks.items() if mark.startswith("name:")}
     marks: dict[str, str] = {}
     for id, child in recognised.items():
-        found = [id, reading.written.get(id), photos.get(id)]
-        if id in reading.persons:
-            found.append(name_mark(key, reading.persons[id]))
+        found = [id, reading.written.get(id)]
+        name = name_mark(stored.key, reading.persons[id]) if id in reading.persons else ""
+        if name in stored.marks or child not in have_name:
+            found += [name, photos.get(id)]
         marks |= {mark: child for mark in found if mark}
     return marks

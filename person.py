@@ -90,7 +90,7 @@ def person_id(register: str, url: str) -> str:
 
 def unaccented(text: str) -> str:
     """`text` without accents and invisible characters."""
-    letters = unicodedata.normalize("NFKD", text)
+    letters = unicodedata.normalize("NFKD", text.replace("\u0131", "i"))  # Turkish
     return "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Cf"))
 
 
@@ -111,13 +111,15 @@ def name_key(name: str) -> tuple[str, ...]:
 
 def names_agree(one: str, other: str, may_be_cut: bool = True) -> bool:
     """Whether two names can be one person's: all words of the shorter are in the longer, in any
-    order. Its last word may be cut: by one letter only before an ellipsis (Luis is not Luisa)."""
+    order. Its last word may be cut before an ellipsis; without one if `may_be_cut`, and by two
+    letters or more (Luis is not Luisa)."""
     short, long = sorted((one, other), key=lambda name: len("".join(name_words(name))))
     *whole, last = name_words(short) or [""]
     words = set(name_words(long))
     ends = {last} & words
-    if may_be_cut:
-        shortest = len(last) + (1 if short.rstrip().endswith(("…", "...")) else 2)
+    is_cut = short.rstrip().endswith(("…", "..."))
+    if is_cut or may_be_cut:
+        shortest = len(last) + (1 if is_cut else 2)
         ends |= {word for word in words if word.startswith(last) and len(word) >= shortest}
     return set(whole) <= words and bool(ends)
 

@@ -54,7 +54,9 @@ def hash_key(db: sqlite3.Connection) -> bytes:
     return key
 
 
-def write_changes(db: sqlite3.Connection, reading: Reading, changes: Changes) -> None:
+def write_changes(
+    db: sqlite3.Connection, stored: Stored, reading: Reading, changes: Changes
+) -> None:
     """Write what compare() found, and renew the hidden children's marks. The caller has begun a
     transaction."""
 
@@ -81,11 +83,9 @@ def write_changes(db: sqlite3.Connection, reading: Reading, changes: Changes) ->
         db.execute("UPDATE hidden SET listed = 0")
     for_each("UPDATE hidden SET listed = 1 WHERE id = ?", set(changes.hidden.values()))
     # A hidden child who is unreadable, or whose photo tells nothing, keeps the earlier hashes.
-    key = hash_key(db)
-    photos = photo_marks(key, reading.persons.values(), reading.placeholder)
-    renewed = {child for id, child in changes.hidden.items() if id in photos}
-    for_each("DELETE FROM hidden_mark WHERE id = ? AND mark NOT LIKE '%-%'", renewed)
-    marks = new_marks(key, changes.hidden, reading)
+    marks = new_marks(stored, changes.hidden, reading)
+    renewed = {child for mark, child in marks.items() if mark.startswith("photo:")}
+    for_each("DELETE FROM hidden_mark WHERE id = ? AND mark LIKE '%:%'", renewed)
     db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", marks.items())
     store.write_persons(db, changes.persons)
 

@@ -180,7 +180,7 @@ def swap(
             log.warning("%s", note)
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
-        write_changes(db, reading, changes)
+        write_changes(db, stored, reading, changes)
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
         store.end_run(db, run, outcome, reason, reading, **counts)
     log.info("serve: %d active", len(changes.persons))

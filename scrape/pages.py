@@ -19,7 +19,7 @@ from urllib.parse import urldefrag, urlsplit
 import soupsieve
 
 from person import MANY, person_id
-from scrape.address import absolute, page_of, stored_address
+from scrape.address import absolute, https, page_of, stored_address
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple
 from scrape.record import Card, Text, first_name, says_found
@@ -79,7 +79,10 @@ def read_list(reader: ListReader, stored_ids: AbstractSet[str]) -> list[Card]:
         keys = {card.key for card in cards}
         if keys == before or (stored_ids and stored_ids <= keys):
             return cards
-        before, fault = keys, "the list changes while it is read"
+        fault = "the list changes while it is read"
+        if before and not keys & before:
+            fault = "all links change while it is read: `url` must leave out what changes"
+        before = keys
     raise Refused(f"{fault} (the list was read {READINGS} times)")
 
 
@@ -102,7 +105,8 @@ def read_start(reader: ListReader, start: str) -> list[Card]:
     pages_of = numbered_pages if reader.profile.is_numbered else linked_pages
     for page in pages_of(reader, start):
         log.info("list page %d: %d cards", page.number, len(page.cards))
-        reader.seen |= {card.id for card in page.cards if card.id}
+        for card in page.cards:
+            reader.seen |= {id for id in (card.id, card.written) if id}
         reader.progress(f"list page {page.number}, {len(reader.seen)} persons")
         pages.append(page)
     cards = list(itertools.chain(*(page.cards for page in pages)))
@@ -209,18 +213,21 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
             reader.usage.note(way, match)
             texts[way] = Text(text, document.base)
         names = (texts[way].text for way in profile.fields.nombre if way.on_card)
+        stamp = find_stamp(stamps, scope, reader.usage)
         card = Card(
             page=reader.page,
             number=number,
             texts=texts,
-            name=first_name(profile, names),
-            stamp=find_stamp(stamps, scope, reader.usage),
+            name=first_name(names, stamp),
+            stamp=stamp,
             says_found=says_found(visible_text(scope) if profile.records is None else str(scope)),
         )
         for way in profile.fields.url:
             if card.id is None and (found := file_link(reader, document, way, texts[way].text)):
                 card.link, card.url = found
                 card.id = person_id(profile.name, card.url)
+                if "#" not in card.url:
+                    card.written = person_id(profile.name, https(urldefrag(card.link).url))
         yield card
 
 
@@ -259,8 +266,8 @@ def next_address(reader: ListReader, document: Document) -> str | None:
     if link is None:
         return None
     reader.usage.keys.add("next")
-    target = str(link.get("href") or "#")
-    if target.startswith("#"):
+    target = str(link.get("href") or "#").strip()
+    if target.startswith("#") or re.fullmatch(r"javascript:\s*(void\(0\))?;?", target):
         return None
     try:
         return urldefrag(absolute(document.base, target)).url

@@ -11,7 +11,7 @@ from datetime import date
 from itertools import combinations
 from pathlib import Path
 
-from person import Reading, name_key, names_agree, person_id
+from person import Reading, name_key, names_agree
 from scrape.address import https, page_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
@@ -41,6 +41,7 @@ def read_register(
     reading.placeholder = https(profile.placeholder or "")
     reading.cards = len({card.key for card in cards})
     joined = join_cards(cards, reading)
+    reading.written = {card.id or "": card.written for card in joined if card.written}
     links = {page_of(card.url) for card in joined}
     names = {name_key(card.name) for card in joined if card.name}
     files = FilePages(fetcher, usage, date.today(), links, names)
@@ -67,7 +68,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
         if card.stamp:
             reading.stamped.append(card.skipped(None, "pass_over", "stamped", card.stamp))
         else:
-            reading.unreadable.append(card.skipped(None, "url", "missing or malformed"))
+            reading.unreadable.append(card.skipped(None, "url", "no link to the register's hosts"))
     joined = []
     for first, *others in by_id.values():
         if any(card.url != first.url for card in others):
@@ -97,9 +98,6 @@ def read_record(reading: Reading, record: Record) -> None:
         reading.persons[person.id] = person
         reading.found_on_cards += card.says_found
         reading.found_on_files += says_found(text)
-        if "#" not in card.url:
-            address = https(card.link.partition("#")[0])
-            reading.written[person.id] = person_id(record.profile.name, address)
     except Refused:
         raise
     except RecordError as error:

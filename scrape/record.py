@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
-from person import Person, Skipped, name_key, names_agree, unaccented
+from person import Person, Skipped, comparable, name_key, names_agree, unaccented
 from scrape.address import absolute, https, page_of
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
@@ -59,6 +59,7 @@ class Card:
     link: str = ""  # the file page's address, as it is fetched
     url: str = ""  # the same, as it is stored
     id: str | None = None  # None without a link
+    written: str | None = None  # the id of the address as the register writes it
 
     @property
     def key(self) -> str:
@@ -113,7 +114,8 @@ def check_owner(record: Record, document: Document) -> None:
     card, files = record.card, record.files
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
-    name = first_name(record.profile, texts)
+    stamps = tuple(way for way in record.profile.pass_over if not way.on_card)
+    name = first_name(texts, find_stamp(stamps, document.root, files.usage))
     if card.name and name and not is_same_child(card.name, name, files):
         raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
@@ -125,7 +127,6 @@ def check_owner(record: Record, document: Document) -> None:
         if end in files.links or first != card.id:
             files.disputed.add(first)
             raise RecordError("file page", "a redirect led to the file page of another card")
-    check_one_child(record, name)
 
 
 def is_same_child(on_card: str, on_file: str, files: FilePages) -> bool:
@@ -134,13 +135,10 @@ def is_same_child(on_card: str, on_file: str, files: FilePages) -> bool:
     return is_equal or (name_key(on_file) not in files.names and names_agree(on_card, on_file))
 
 
-def first_name(profile: Profile, texts: Iterable[str]) -> str | None:
-    """The first name in `texts`; a stamp that stands in its place is none."""
-    stamps = [unaccented(way.pattern) for way in profile.pass_over if way.pattern]
-    for name in filter(None, map(read_name, texts)):
-        if not any(re.search(stamp, unaccented(name), re.IGNORECASE) for stamp in stamps):
-            return name
-    return None
+def first_name(texts: Iterable[str], stamp: str) -> str | None:
+    """The first name in `texts`. One that contains the `stamp` is none: it stands in its place."""
+    names = filter(None, map(read_name, texts))
+    return next((n for n in names if not stamp or comparable(stamp) not in comparable(n)), None)
 
 
 def says_found(text: str) -> bool:
@@ -150,11 +148,13 @@ def says_found(text: str) -> bool:
 def read_person(record: Record) -> Person:
     """The person. RecordError names the first field that is missing or malformed."""
     check_stamp(record.card.stamp)
-    check_one_child(record, record.card.name)
+    if record.profile.fields.nombre[0].on_card:
+        check_one_child(record, record.card.name)
     limit = record.profile.max_age
     if limit is not None and (age := age_of(record)) and age.years > limit:
         raise RecordError("edad", "over max_age", str(age), "excluded")
     name = first_value(record, "nombre")
+    check_one_child(record, name)
     if stamps := tuple(way for way in record.profile.pass_over if not way.on_card):
         check_stamp(find_stamp(stamps, record.file_page().root, record.files.usage))
     fecha, age = first_value(record, "fecha"), age_of(record)

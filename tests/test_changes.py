@@ -219,7 +219,7 @@ def many(count: int, first: int = 0, **fields: str) -> list[Person]:
         (3, 0, {"days": 15.0}, "nobody is listed on 0 list pages"),
         (4, 1, {}, None),
         (15, 10, {}, None),
-        (14, 9, {}, "5 of 14 stored persons would leave"),
+        (14, 9, {}, "5 of 14 would leave (5 absent)"),
         (14, 9, {"days": 15.0}, None),
         (27, 21, {"longest_list": 31}, None),
         (27, 20, {"longest_list": 31}, "20 cards, and lately there were 31"),
@@ -245,7 +245,7 @@ def test_who_has_moved_does_not_leave() -> None:
     [
         (0, 2, 0.2, None),
         (12, 3, 0.2, None),
-        (11, 3, 0.2, "3 of 14 records are unreadable (fecha 3)"),
+        (11, 3, 0.2, "3 of 14 records are unreadable (3 fecha: missing)"),
         (11, 3, 0.5, None),
     ],
 )

@@ -159,12 +159,17 @@ QUICK = {
         True,
     ),
     "link to another host": Case(
-        edits(LIST, "'/file/aa'", "'https://a.example/file/aa'"), "url: missing or malformed"
+        edits(LIST, "'/file/aa'", "'https://a.example/file/aa'"),
+        "url: no link to the register's hosts",
     ),
     "javascript link": Case(
-        edits(LIST, "'/file/aa'", "'javascript:alert(1)'"), "url: missing or malformed"
+        edits(LIST, "'/file/aa'", "'javascript:alert(1)'"),
+        "url: no link to the register's hosts",
     ),
-    "data link": Case(edits(LIST, "'/file/aa'", "'data:text/html,x'"), "url: missing or malformed"),
+    "data link": Case(
+        edits(LIST, "'/file/aa'", "'data:text/html,x'"),
+        "url: no link to the register's hosts",
+    ),
     "javascript photo": Case(edits(FILE, "/fotos/aa.jpg", "javascript:alert(1)"), "0 unreadable"),
     "data photo": Case(edits(FILE, "/fotos/aa.jpg", "data:image/gif;base64,R0"), "0 unreadable"),
     "long photo": Case(edits(FILE, "/fotos/aa.jpg", "/" + "a" * 1_000_000), "0 unreadable"),

@@ -74,7 +74,16 @@ def test_a_card_without_a_link_is_named_by_its_place(register: Register) -> None
     register.publish(slugs(12))
     register.web.edit("/lista?n=1", "href='/file/ab'", "href='https://elsewhere.example/ab'")
     (ab,) = read(register).unreadable
-    assert ab == (None, 1, 2, "url", "missing or malformed", "Ab Inventado Prueba", "", "")
+    assert ab == (
+        None,
+        1,
+        2,
+        "url",
+        "no link to the register's hosts",
+        "Ab Inventado Prueba",
+        "",
+        "",
+    )
 
 
 def test_an_unforeseen_error_costs_one_record(
