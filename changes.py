@@ -6,7 +6,6 @@ Pure: no database, no network, no clock.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from hidden import recognise
@@ -53,15 +52,11 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     kept_out = doubles.keys() | hidden.keys() | unstamped | ids_of(reading.excluded)
     read = {id: person for id, person in reading.persons.items() if id not in kept_out}
     not_read = stored.persons.keys() - read.keys() - departed - kept_out
-    moved = find_moved(stored.persons, not_read, read)
-    as_written = {old: id for id, old in reading.written.items() if id in read and old != id}
-    moved |= {
-        old: id for old, id in as_written.items() if old in not_read and id not in stored.persons
-    }
+    moved = find_moved(stored.persons, reading, not_read, read)
     unattributed = find_unattributed(stored, reading, not_read - reading.seen)
     excluded_names = {name_key(card.nombre or "") for card in reading.excluded}
     listed = (reading.persons.keys() | hidden.keys() | ids_of(reading.excluded)) - unstamped
-    listed |= as_written.keys()
+    listed |= {reading.written.get(id, id) for id in read}
     changes = Changes(listed=listed, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
         if id in kept_out:
@@ -107,16 +102,19 @@ def find_doubles(stored: Stored, reading: Reading) -> dict[str, str]:
 
 
 def find_moved(
-    stored: dict[str, Person], not_read: Iterable[str], read: dict[str, Person]
+    stored: dict[str, Person], reading: Reading, not_read: set[str], read: dict[str, Person]
 ) -> dict[str, str]:
-    """Persons who are absent, or listed but unreadable, and whose name and date came in anew under
-    another address, one to one."""
+    """Persons who are absent, or listed but unreadable, and came in anew under another id: that of
+    the address as it is written (as older versions stored it), or with the same name and date, one
+    to one."""
+    new = read.keys() - stored.keys()
+    moved = {old: id for id, old in reading.written.items() if id in new and old in not_read}
     pairs: dict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for id in not_read:
+    for id in not_read - moved.keys():
         pairs[name_and_date(stored[id])][0].append(id)
-    for id in read.keys() - stored.keys():
+    for id in new - set(moved.values()):
         pairs[name_and_date(read[id])][1].append(id)
-    return {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
+    return moved | {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
 
 
 def find_unattributed(stored: Stored, reading: Reading, absent: set[str]) -> set[str]:
