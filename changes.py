@@ -1,6 +1,6 @@
 """What one reading of the register makes of the stored persons, and whether it can be believed.
 
-    Stored + Reading --compare--> Changes --judge--> ok, refused or withheld, and why
+    decide: Stored + Reading --compare--> Changes --judge--> ok, refused or withheld, and why
 
 Pure: no database, no network, no clock.
 """
@@ -39,6 +39,20 @@ class Changes:
     erased: set[str] = field(default_factory=set)  # neither active nor found
     unread: set[str] = field(default_factory=set)  # stored and listed, but not read this time
     notes: list[str] = field(default_factory=list)  # what an operator should look at
+
+
+def decide(
+    stored: Stored, reading: Reading, max_unreadable: float, force: bool
+) -> tuple[Changes, str, str | None]:
+    """What is to become of the stored persons; "ok", "refused" or "withheld"; and why it is not
+    "ok", or what `force` overrides. What is withheld is already left out of the changes."""
+    changes = compare(stored, reading, force)
+    outcome, reason = judge(stored, reading, changes, max_unreadable)
+    if reason and force:
+        return changes, "ok", f"forced, although {reason}"
+    if outcome == "withheld":
+        changes = only_removals(stored, changes)
+    return changes, outcome, reason
 
 
 def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:

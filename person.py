@@ -68,7 +68,7 @@ class Stored(NamedTuple):
     """What the database knows when a run begins."""
 
     persons: dict[str, Person]  # the active ones, by id
-    hidden: set[str]  # ids of hidden children who were not missing yet while somebody was new
+    hidden: set[str]  # ids of hidden children whose absence is to be noted
     marks: dict[str, str]  # by which a hidden child is recognised -> its id in table `hidden`
     key: bytes  # of the hashes among the marks
     stamped: set[str]  # ids that carried a stamp once
@@ -111,8 +111,8 @@ def name_key(name: str) -> tuple[str, ...]:
 
 def names_agree(one: str, other: str, may_be_cut: bool = True) -> bool:
     """Whether two names can be one person's: all words of the shorter are in the longer, in any
-    order. Its last word may be cut before an ellipsis; without one if `may_be_cut`, and by two
-    letters or more (Luis is not Luisa)."""
+    order. Its last word may be cut before an ellipsis or, if `may_be_cut`, by two letters or more
+    (so Luis is not Luisa)."""
     short, long = sorted((one, other), key=lambda name: len("".join(name_words(name))))
     *whole, last = name_words(short) or [""]
     words = set(name_words(long))

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS unread (
 -- Persons who must never be shown, whatever the register says (sync.py --hide).
 CREATE TABLE IF NOT EXISTS hidden (
     id     TEXT PRIMARY KEY,
-    listed INTEGER NOT NULL        -- 1 until the person is missing while somebody is new
+    listed INTEGER NOT NULL        -- 1: note when the person is missing and somebody is new
 ) STRICT, WITHOUT ROWID;
 
 -- By what they are recognised under another address (hidden.py). Whoever holds this file can test

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 import store
-from changes import compare, judge, only_removals
+from changes import decide
 from person import Person, Reading, Skipped, Stored
 from scrape.fetch import Fetcher, Refused
 from scrape.pages import ListReader, Spoilt, read_once
@@ -54,10 +54,7 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
         reading = read_register(profile, settings.contact, progress, save, stored.persons.keys())
     finally:
         progress("")
-    changes = compare(stored, reading, force)
-    outcome, reason = judge(stored, reading, changes, profile.max_unreadable)
-    if outcome == "withheld" and not force:
-        changes = only_removals(stored, changes)
+    changes, outcome, reason = decide(stored, reading, profile.max_unreadable, force)
     show_reading(reading, set(changes.hidden))
     show_faults(reading)
     print(f"read: {summary(reading)}")
@@ -67,8 +64,8 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
         ids = getattr(changes, what)
         print(f"would be {what}: {len(ids)} {' '.join(sorted(ids))}".rstrip())
     if reason:
-        print(f"would be {'forced, although' if force else f'{outcome}:'} {reason}")
-    return 1 if reason and not force else 0
+        print(f"would be {reason}" if outcome == "ok" else f"would be {outcome}: {reason}")
+    return 0 if outcome == "ok" else 1
 
 
 def peek(settings: Settings) -> Stored:

@@ -1,6 +1,6 @@
 """The stored persons: what a run reads and writes of them, --hide and --who.
 
-SQLite --read_stored--> Stored --compare (changes.py)--> Changes --write_changes--> SQLite
+SQLite --read_stored--> Stored --decide (changes.py)--> Changes --write_changes--> SQLite
 """
 
 import json
@@ -112,8 +112,9 @@ def hide(who: str, register: str, database: Path) -> None:
             db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
             store.write_persons(db, persons.values())
         store.empty_wal(db)
-    was = "hidden already" if before else "NOT on the list: is the id or address right?"
-    was = "on the list and is off it" if listed else was
+    was = "NOT on the list: is the id or address right?"
+    if listed or before:
+        was = "on the list and is off it" if listed else "hidden already"
     print(f"{database}: {id} is hidden from now on; the person was {was}")
 
 

@@ -5,8 +5,8 @@
     python sync.py --explain ADDRESS [--register FILE] [--pages DIR]
     python sync.py --check | --hide ID-OR-ADDRESS | --unhide ID-OR-ADDRESS | --who TEXT
 
-    register --read_register--> Reading --compare--> Changes --swap--> SQLite --> app.py
-                 (no lock is held on the database)      (one transaction)
+    register --read_register--> Reading --decide--> Changes --write_changes--> SQLite --> app.py
+       (no lock is held on the database)       (swap: one transaction)
 
 Exit 0: done. 1: refused, withheld or failed: see the log. 2: wrong usage, setting or
 profile. 75: another synchronisation is running. The settings are those of README.
@@ -26,7 +26,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import store
-from changes import Changes, compare, judge, only_removals
+from changes import Changes, decide
 from person import Reading
 from scrape.fetch import Refused
 from scrape.profile import Profile, ProfileError, load_profile
@@ -166,15 +166,11 @@ def swap(
     with store.transaction(db):
         stored = read_stored(db)
         log.info("compare: %d stored, %d listed", len(stored.persons), reading.listed)
-        changes = compare(stored, reading, force)
-        outcome, reason = judge(stored, reading, changes, profile.max_unreadable)
-        if reason and force:
-            outcome, reason = "ok", f"forced, although {reason}"
-        elif outcome == "refused":
+        changes, outcome, reason = decide(stored, reading, profile.max_unreadable, force)
+        if outcome == "refused":
             raise Refused(f"{reason}; {ADVICE}")
-        elif outcome == "withheld":
+        if outcome == "withheld":
             reason = f"additions and changes wait: {reason}; {ADVICE}"
-            changes = only_removals(stored, changes)
             log.error("%s: withheld: %s", profile.name, reason)
         for note in changes.notes:
             log.warning("%s", note)

@@ -1,6 +1,6 @@
-"""A register's list: its pages, by one of three kinds of paging, and the cards on them.
+"""A register's list: its pages, linked (or a single one) or numbered, and the cards on them.
 
-    single pages | linked_pages | numbered_pages --> ListPage, ListPage ...
+    linked_pages | numbered_pages --> ListPage, ListPage ...
     read_list: readings of all of them, until one can be believed --> Card, Card ...
 
 Rules about one page belong to its kind of paging; about one start address to read_start; about
@@ -204,7 +204,9 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = reader.profile
     ways = {way for way in profile.ways if way.on_card}
-    stamps = tuple(way for way in profile.pass_over if way.on_card)
+    stamps = profile.stamps(on_card=True)
+    starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
+    list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         reader.usage.keys.add("card")
         texts = {}
@@ -223,8 +225,8 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
             says_found=says_found(visible_text(scope) if profile.records is None else str(scope)),
         )
         for way in profile.fields.url:
-            if card.id is None and (found := file_link(reader, document, way, texts[way].text)):
-                card.link, card.url = found
+            if card.id is None and (link := file_link(reader, texts[way], way, list_pages)):
+                card.link, card.url = link
                 card.id = person_id(profile.name, card.url)
                 if "#" not in card.url:
                     card.written = person_id(profile.name, https(urldefrag(card.link).url))
@@ -242,17 +244,16 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
 
 
 def file_link(
-    reader: ListReader, document: Document, way: Way, text: str
+    reader: ListReader, text: Text, way: Way, list_pages: set[str]
 ) -> tuple[str, str] | None:
     """The address of a file page, as it is fetched and as it is stored; None where `text` is not
     one on the register's hosts, or leads to the list itself, such as "#" or ""."""
     try:
-        link = absolute(document.base, text)
+        link = absolute(text.base, text.text)
     except ValueError:
         return None
     url = stored_address(link, keep_fragment="#" in way.template)
-    starts = (start.replace("{page}", "1") for start in as_tuple(reader.profile.start))
-    to_list = page_of(link) in map(page_of, (document.base, document.url, *starts))
+    to_list = page_of(link) in list_pages
     if (to_list and "#" not in url) or urlsplit(link).netloc not in reader.fetcher.hosts:
         return None
     return link, url

@@ -150,6 +150,10 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def ways(self) -> tuple[Way, ...]:
         return sum(msgspec.structs.astuple(self.fields), ())
 
+    def stamps(self, on_card: bool) -> tuple[Way, ...]:
+        """The ways of `pass_over` for the card, or for the file page."""
+        return tuple(way for way in self.pass_over if way.on_card == on_card)
+
     @property
     def is_numbered(self) -> bool:
         """Whether list pages are counted in the address or in the form."""

@@ -50,8 +50,8 @@ def read_register(
         fetcher.check_time()
         read_record(reading, Record(card, files))
     for card in joined:
-        if card.id in files.disputed & reading.persons.keys():
-            del reading.persons[card.id or ""]
+        if card.id in files.disputed and card.id in reading.persons:
+            del reading.persons[card.id]
             reason = "a redirect led to it and to that of another card"
             reading.unreadable.append(card.skipped(card.id, "file page", reason))
     reading.parts = profile_parts(profile, usage)

@@ -90,6 +90,7 @@ class Record:
     card: Card
     files: FilePages
     document: Document | None = None  # the file page
+    stamp: str = ""  # on the file page
 
     @property
     def profile(self) -> Profile:
@@ -103,6 +104,8 @@ class Record:
             except PageError as error:
                 kind = "gone" if error.status == 410 else "unreadable"
                 raise RecordError("file page", str(error), kind=kind) from None
+            stamps = self.profile.stamps(on_card=False)
+            self.stamp = find_stamp(stamps, document.root, self.files.usage)
             check_owner(self, document)
             self.document = document
         return self.document
@@ -114,8 +117,7 @@ def check_owner(record: Record, document: Document) -> None:
     card, files = record.card, record.files
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
-    stamps = tuple(way for way in record.profile.pass_over if not way.on_card)
-    name = first_name(texts, find_stamp(stamps, document.root, files.usage))
+    name = first_name(texts, record.stamp)
     if card.name and name and not is_same_child(card.name, name, files):
         raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
@@ -155,8 +157,9 @@ def read_person(record: Record) -> Person:
         raise RecordError("edad", "over max_age", str(age), "excluded")
     name = first_value(record, "nombre")
     check_one_child(record, name)
-    if stamps := tuple(way for way in record.profile.pass_over if not way.on_card):
-        check_stamp(find_stamp(stamps, record.file_page().root, record.files.usage))
+    if record.profile.stamps(on_card=False):
+        record.file_page()
+        check_stamp(record.stamp)
     fecha, age = first_value(record, "fecha"), age_of(record)
     fields = {
         "nombre": name,

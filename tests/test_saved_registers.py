@@ -1,7 +1,7 @@
 """Registers whose pages are saved, made up in the structure of real ones.
 
 Each folder of tests/registers has the pages, as `sync.py --save` names them, and `expected.json`,
-what a correct reading of them gives. The profile is the folder's own, or that of registers/.
+what a correct reading of them gives. The profile is the one of registers/ with the folder's name.
 """
 
 import json
@@ -28,8 +28,7 @@ PROFILES = {path.stem for path in (ROOT / "registers").glob("*.toml")}
 
 
 def profile_text(name: str) -> str:
-    own = SAVED / name / "profile.toml"
-    return (own if own.exists() else ROOT / "registers" / f"{name}.toml").read_text()
+    return (ROOT / "registers" / f"{name}.toml").read_text()
 
 
 def use_saved(register: Register, name: str) -> Path:
