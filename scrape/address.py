@@ -18,6 +18,8 @@ def absolute(base: str, text: str) -> str:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise ValueError("not a web address")
+    if "\ufffd" in address:
+        raise ValueError("not in the page's encoding, or no text")
     escaped = requests.Request("GET", address).prepare().url
     if escaped is None or len(escaped) > LONGEST:
         raise ValueError("too long")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
+import msgspec
 import soupsieve
 
 from person import MANY, person_id
@@ -23,7 +24,7 @@ from scrape.address import absolute, https, page_of, stored_address
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple
 from scrape.record import Card, Text, first_name, says_found
-from scrape.text import Document, parse_html, parse_json, value_at, visible_text
+from scrape.text import Document, json_text, parse_html, parse_json, text_of, value_at
 from scrape.ways import Match, Usage, extract, extract_all, find_stamp
 
 READINGS = 4
@@ -175,6 +176,11 @@ def next_page(
     try:
         return read_page(reader, address, number)
     except PageError as error:
+        if error.status in (401, 403):
+            raise Refused(
+                f"list page {reader.page}: HTTP {error.status}: the register does not admit this"
+                " program; ask its operators for access (registers/README.md)"
+            ) from None
         missing = (404, 410) if reader.profile.records is None else (400, 404, 410)
         if may_be_missing and error.status in missing:
             return ListPage(reader.page, address, [], None, 0, 0, False)
@@ -203,7 +209,8 @@ def read_page(reader: ListReader, address: str, number: int) -> ListPage:
 def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = reader.profile
-    ways = {way for way in profile.ways if way.on_card}
+    fields = itertools.chain(*msgspec.structs.astuple(profile.fields))
+    ways = {way for way in (*fields, *profile.file) if way.on_card}
     stamps = profile.stamps(on_card=True)
     starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
     list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
@@ -222,7 +229,7 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
             texts=texts,
             name=first_name(names, stamp),
             stamp=stamp,
-            says_found=says_found(visible_text(scope) if profile.records is None else str(scope)),
+            says_found=says_found(text_of(scope)),
         )
         for way in profile.fields.url:
             if card.id is None and (link := file_link(reader, texts[way], way, list_pages)):
@@ -263,11 +270,14 @@ def next_address(reader: ListReader, document: Document) -> str | None:
     """The address that the link to the next page has; None without one, or with one to #."""
     if reader.profile.next is None:
         return None
-    link = soupsieve.select_one(reader.profile.next, document.root)
-    if link is None:
+    if reader.profile.records is None:
+        link = soupsieve.select_one(reader.profile.next, document.root)
+        target = link and str(link.get("href") or "#").strip()
+    else:
+        target = json_text(value_at(document.root, reader.profile.next))
+    if not target:
         return None
     reader.usage.keys.add("next")
-    target = str(link.get("href") or "#").strip()
     if target.startswith("#") or re.fullmatch(r"javascript:\s*(void\(0\))?;?", target):
         return None
     try:

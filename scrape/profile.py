@@ -32,11 +32,12 @@ class ProfileError(ValueError):
 
 
 class Way(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to a text: where it stands, what to take there, which part to keep."""
+    """One way to a text: where it stands, what to take there, which part to keep.
 
-    card: Texts | None = None  # CSS selectors within the card; "" is the card itself
+    A place is a CSS selector in HTML and a dotted path in JSON."""
+
+    card: Texts | None = None  # places within the card; "" is the card itself
     file: Texts | None = None  # or within the file page
-    json: Texts | None = None  # or dotted paths within the record of a JSON list
     label: Texts | None = None  # take the text after this label
     attr: str | None = None  # take this attribute, not the text
     pattern: str | None = None  # keep the groups of this regular expression
@@ -44,14 +45,10 @@ class Way(Struct, frozen=True, forbid_unknown_fields=True):
     template: str = "{}"  # the kept text replaces {} in it
 
     def __post_init__(self) -> None:
-        if [self.card, self.file, self.json].count(None) != 2:
-            raise ValueError("needs one of `card`, `file` and `json`")
-        if self.json is not None and (self.label or self.attr):
-            raise ValueError("`label` and `attr` do not go with `json`")
+        if (self.card is None) == (self.file is None):
+            raise ValueError("needs one of `card` and `file`")
         if "{}" not in self.template:
             raise ValueError("`template` has no {}")
-        for selector in self.places if self.json is None else ():
-            check_selector("card" if self.on_card else "file", selector)
         check_pattern("pattern", self.pattern)
 
     @property
@@ -60,8 +57,7 @@ class Way(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The selectors or dotted paths; "" is the whole card, page or record."""
-        return next(as_tuple(p) for p in (self.card, self.file, self.json) if p is not None)
+        return as_tuple(self.card if self.file is None else self.file)
 
     @property
     def labels(self) -> tuple[str | None, ...]:
@@ -85,8 +81,6 @@ class Fields(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.edad and not self.nacimiento:
             raise ValueError("needs `edad` or `nacimiento`")
-        if any(way.file is not None for way in self.url):
-            raise ValueError("`url` is read on the card: it leads to the file")
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -104,6 +98,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_pages: Annotated[int, Meta(ge=1, le=10_000)] = 200
     card: str | None = None
     records: str | None = None
+    file: tuple[Way, ...] = ()
+    record: str | None = None
     pass_over: tuple[Way, ...] = ()
     max_age: Annotated[int, Meta(ge=0, le=120)] | None = None
     fields: Fields
@@ -124,31 +120,41 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_selector("card", self.card)
-        check_selector("next", self.next)
+        check_selector("next", self.next if self.records is None else None)
         check_pattern("several", self.several)
-        if any(way.file is not None for way in (*self.last_page, *self.total)):
-            raise ValueError("`last_page` and `total` are read on the list page")
+        if (self.card is None) == (self.records is None):
+            raise ValueError("needs one of `card` (HTML lists) and `records` (JSON lists)")
+        for key, ways in self.way_lists.items():
+            for i, way in enumerate(ways):
+                self.check_way(f"{key}[{i}]", way)
         check_address("placeholder", self.placeholder)
         if not as_tuple(self.start):
             raise ValueError("`start` has no address")
         for address in as_tuple(self.start):
             check_address("start", address.replace("{page}", "1"))
-        if (self.card is None) == (self.records is None):
-            raise ValueError("needs one of `card` (HTML lists) and `records` (JSON lists)")
-        for way in (*self.ways, *self.pass_over, *self.last_page, *self.total):
-            if way.on_card and (way.json is None) != (self.records is None):
-                text = "ways on the card need `json` in a profile with `records`, else `card`"
-                raise ValueError(text)
-        if self.next and (self.is_numbered or self.records is not None):
-            raise ValueError("`next` goes neither with {page} nor with `records`")
+        if self.next and self.is_numbered:
+            raise ValueError("`next` does not go with {page}")
         if self.last_page and not self.is_numbered:
             raise ValueError("`last_page` needs {page} in `start` or `form`")
         if self.encoding and not webencodings.lookup(self.encoding):
             raise ValueError(f"`encoding` is unknown: {self.encoding}")
 
+    def check_way(self, name: str, way: Way) -> None:
+        if not way.on_card and name.startswith(("file[", "last_page[", "total[", "fields.url[")):
+            raise ValueError(f"`{name}` needs `card`: it is read on the list page")
+        if (self.records if way.on_card else self.record) is None:
+            for selector in way.places:
+                check_selector(name, selector)
+        elif way.label or way.attr:
+            raise ValueError(f"`{name}`: `label` and `attr` do not go with JSON")
+
     @property
-    def ways(self) -> tuple[Way, ...]:
-        return sum(msgspec.structs.astuple(self.fields), ())
+    def way_lists(self) -> dict[str, tuple[Way, ...]]:
+        """The ways of each key that takes some, such as `pass_over` and `fields.edad`."""
+        keys = ("file", "pass_over", "last_page", "total")
+        fields = msgspec.structs.asdict(self.fields)
+        lists = {f"fields.{name}": ways for name, ways in fields.items()}
+        return {key: getattr(self, key) for key in keys} | lists
 
     def stamps(self, on_card: bool) -> tuple[Way, ...]:
         """The ways of `pass_over` for the card, or for the file page."""

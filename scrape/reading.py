@@ -17,7 +17,7 @@ from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
 from scrape.profile import Profile
 from scrape.record import Card, FilePages, Record, RecordError, read_person, says_found
-from scrape.text import visible_text
+from scrape.text import text_of
 from scrape.ways import Usage, profile_parts
 
 
@@ -42,7 +42,7 @@ def read_register(
     reading.cards = len({card.key for card in cards})
     joined = join_cards(cards, reading)
     reading.written = {card.id or "": card.written for card in joined if card.written}
-    links = {page_of(card.url) for card in joined}
+    links = {page_of(card.file_page(profile)) for card in joined}
     names = {name_key(card.name) for card in joined if card.name}
     files = FilePages(fetcher, usage, date.today(), links, names)
     for count, card in enumerate(joined, 1):
@@ -52,7 +52,7 @@ def read_register(
     for card in joined:
         if card.id in files.disputed and card.id in reading.persons:
             del reading.persons[card.id]
-            reason = "a redirect led to it and to that of another card"
+            reason = "another card has the same one, or leads to it"
             reading.unreadable.append(card.skipped(card.id, "file page", reason))
     reading.parts = profile_parts(profile, usage)
     return reading
@@ -94,7 +94,7 @@ def read_record(reading: Reading, record: Record) -> None:
     try:
         with time_limit(PAGE_SECONDS):
             person = read_person(record)
-            text = visible_text(record.document.root) if record.document else ""
+            text = text_of(record.document.root) if record.document else ""
         reading.persons[person.id] = person
         reading.found_on_cards += card.says_found
         reading.found_on_files += says_found(text)

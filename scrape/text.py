@@ -36,6 +36,7 @@ LABEL = re.compile(r"[^:\d]{1,40}:")
 BOLD = ("b", "strong")
 ROWS = ("div", "li", "p", "tr")
 LABEL_TAGS = ("dt", "th", "h1", "h2", "h3", "h4", "h5", "h6")  # two in a row are two labels
+NOT_TEXT = "\ufffd"  # malformed in every field
 
 
 class Document(NamedTuple):
@@ -89,6 +90,11 @@ def base_of(tree: BeautifulSoup, url: str) -> str:
         return absolute(url, str(base["href"])) if base else url
     except ValueError:
         return url
+
+
+def text_of(scope: Any) -> str:
+    """All text of an element or a JSON value."""
+    return visible_text(scope) if isinstance(scope, Tag) else str(scope)
 
 
 def is_visible(node: PageElement) -> TypeGuard[NavigableString]:
@@ -200,8 +206,13 @@ def value_at(document: Any, path: str) -> Any:
     return document
 
 
-def json_text(value: Any) -> str:
-    """A JSON value as text; of a string with HTML in it, its visible text."""
+def json_text(value: Any, join: str = " ") -> str:
+    """A JSON value as text: the visible text of a string with HTML, the texts of a list joined,
+    "" for null, NOT_TEXT for an object."""
+    if isinstance(value, list):
+        return join.join(filter(None, (json_text(item, join) for item in value)))
+    if isinstance(value, dict):
+        return NOT_TEXT
     if isinstance(value, str):
         return visible_text(BeautifulSoup(value, "html5lib")) if "<" in value else value
     if isinstance(value, float) and value.is_integer():

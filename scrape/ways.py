@@ -14,8 +14,8 @@ from enum import IntEnum
 from itertools import product
 from typing import Any
 
-import msgspec
 import soupsieve
+from bs4 import Tag
 
 from person import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
@@ -55,10 +55,7 @@ def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
     match anything, or ""."""
     keys = [key for key in ("card", "next", "no_photo") if getattr(profile, key)]
     parts = {key: "" if key in usage.keys else UNUSED[Match.NO_PLACE] for key in keys}
-    lists = {name: getattr(profile, name) for name in ("pass_over", "last_page", "total")}
-    for name, ways in msgspec.structs.asdict(profile.fields).items():
-        lists[f"fields.{name}"] = ways
-    for name, ways in lists.items():
+    for name, ways in profile.way_lists.items():
         for i, way in enumerate(ways):
             if way in usage.matches:
                 parts[f"{name}[{i}]"] = UNUSED.get(usage.matches[way], "")
@@ -105,10 +102,11 @@ def find_stamp(ways: tuple[Way, ...], scope: Scope, usage: Usage) -> str:
 
 
 def match_stamp(way: Way, scope: Scope) -> tuple[str, Match]:
-    """The text that the way's pattern matches, without one any text, or the element itself if the
-    way is only a selector. Compared on one line, without case, accents, invisible characters."""
-    bare = not way.pattern and not way.label and not way.attr and way.json is None
-    pattern = unaccented(way.pattern or r"\S")
+    """The text that the way's pattern matches; without a pattern any text but "false" and "0", or
+    the element itself if the way is only a selector. Compared on one line, without case, accents,
+    invisible characters."""
+    bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
+    pattern = unaccented(way.pattern or r"^(?!(?:false|0)$)\S")
     match = Match.NO_PLACE
     for place, label in product(way.places, way.labels):
         for text in texts_at(way, scope, place, label):
@@ -121,9 +119,9 @@ def match_stamp(way: Way, scope: Scope) -> tuple[str, Match]:
 
 def texts_at(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
     """The texts at a place of `way`: one for each element, label or value there."""
-    if way.json is not None:
+    if not isinstance(scope, Tag):
         if (value := value_at(scope, place)) is not None:
-            yield fold(json_text(value))
+            yield fold(json_text(value, way.join))
         return
     for element in soupsieve.iselect(place, scope) if place else [scope]:
         if way.attr is not None:

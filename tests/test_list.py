@@ -193,11 +193,11 @@ JSON_FIELDS = """
 pause = 0
 placeholder = "https://registro.example/s.png"
 [fields]
-url = [{ json = "id", template = "http://{host}/f/{}" }]
-nombre = [{ json = "n" }]
-fecha = [{ json = "f" }]
-edad = [{ json = "e" }]
-lugar = [{ json = ["l", "r"], join = ", " }]
+url = [{ card = "id", template = "http://{host}/f/{}" }]
+nombre = [{ card = "n" }]
+fecha = [{ card = "f" }]
+edad = [{ card = "e" }]
+lugar = [{ card = ["l", "r"], join = ", " }]
 """
 ANA = {"n": "Ana Inventada", "f": "2024-02-01", "e": 12, "l": "Villa", "r": "Salta"}
 

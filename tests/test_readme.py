@@ -121,6 +121,7 @@ def test_every_profile_key_is_described(kind: type) -> None:
 
 def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
     cards, file, other_cards, other_file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
+    api_list, api_record = re.findall(r"```json\n(.*?)```", PROFILES, re.S)
     pages = {
         "lista?p=1": cards,
         "lista?p=2": cards.replace("siguiente", "").replace("Ana", "Luz").replace("a/1", "a/2"),
@@ -128,6 +129,11 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
         "persona/2": file.replace("Ana", "Luz"),
         "eltuntek?oldal=1": other_cards,
         "eltuntek?eset=7": other_file,
+        "v2/casos?orden=fecha&desde=0": api_list,
+        "v2/casos/71": api_record,
+        "v2/casos/72": api_record.replace("VIGENTE", "LOCALIZADO").replace(
+            "Inventada, Ana Luz", "Ficticio, Bruno"
+        ),
     }
     for name, html in pages.items():
         path = tmp_path / "pages" / f"{name}.html"
@@ -161,5 +167,11 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
             "Kitaláltfalva, Képzelt vármegye",
             "https://registro.example/nincs-kep.png",
             "https://registro.example/eltuntek?eset=7",
+        ],
+        [
+            "Ana Luz Inventada",
+            *spanish,
+            "https://api.registro.example/imagenes/71.jpg",
+            "https://www.registro.example/#/caso/C-0071",
         ],
     ]
