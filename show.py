@@ -98,10 +98,8 @@ def show_reading(reading: Reading, hidden: set[str]) -> None:
         for record in getattr(reading, kind):
             print(f"{kind}: {describe(record)}")
             if on_terminal:
-                print(
-                    *(f"    {text}" for text in (record.nombre, record.link, record.text) if text),
-                    sep="\n",
-                )
+                texts = dict.fromkeys(filter(None, (record.nombre, record.link, record.text)))
+                print(*(f"    {text}" for text in texts), sep="\n")
 
 
 def show_faults(reading: Reading) -> None:
@@ -137,7 +135,9 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
     card = next((card for card in cards if card.id in wanted), None)
     if card is None:
         raise SettingError("--explain: no card of the list links to that address")
-    record = Record(card, FilePages(fetcher, usage, date.today(), set(), set()))
+    for i, way in enumerate(profile.file_url):
+        print(f"file_url[{i}]: {card.texts[way].text!r}")
+    record = Record(card, FilePages(fetcher, usage, date.today(), Counter(), set()))
     for field in profile.fields.__struct_fields__:
         if field != "url":
             explain_field(record, field)

@@ -99,13 +99,14 @@ def hide(who: str, register: str, database: Path) -> None:
         with store.transaction(db):
             persons, key = store.stored_persons(db), hash_key(db)
             listed = [person for person in persons.values() if person.id in given]
-            marks = set(given)
+            # Not the id of an address without its fragment, which may be everybody's.
+            marks = {person.id for person in listed} or set(given)
             photos = photo_marks(key, persons.values(), placeholder="")
             for person in listed:
                 marks |= {name_mark(key, person), photos.get(person.id, "")}
                 del persons[person.id]
             before = hidden_as(db, given)
-            id = next(iter([*before, *(person.id for person in listed)]), given[0])
+            id = next(iter([*(person.id for person in listed), *before]), given[0])
             db.execute("INSERT OR IGNORE INTO hidden VALUES (?, 1)", [id])
             rows = [(mark, id) for mark in marks if mark]
             db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", rows)

@@ -19,7 +19,7 @@ def absolute(base: str, text: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
         raise ValueError("not a web address")
     if "\ufffd" in address:
-        raise ValueError("not in the page's encoding, or no text")
+        raise ValueError("broken characters, or a JSON value that is no text")
     escaped = requests.Request("GET", address).prepare().url
     if escaped is None or len(escaped) > LONGEST:
         raise ValueError("too long")

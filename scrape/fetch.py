@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from email.message import Message
+from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -32,6 +33,7 @@ TRIES = 3
 RETRY_STATUS = {429, 500, 502, 503, 504}
 RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is not tried again
 REDIRECTS = 5
+LONGEST_NAME = 240  # bytes; a file system takes 255
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
 Form = dict[str, str] | None  # the fields of a POST; None for a GET
@@ -198,11 +200,14 @@ class Fetcher:
 
 def page_path(folder: Path, url: str, form: Form) -> Path:
     """The file of a saved page in `folder`: the address's path and query, the form's fields as
-    another query, `index` after a final slash, `.html` at the end."""
+    another query, `index` after a final slash, `.html` at the end; a long name ends in its hash."""
     parts = urlsplit(url)
     name = unquote(parts.path).lstrip("/")
     name += "index" if name.endswith("/") or not name else ""
     name += "".join(f"?{query}" for query in (parts.query, urlencode(form or {})) if query)
+    head, slash, last = name.rpartition("/")
+    if len(last.encode()) > LONGEST_NAME:
+        name = head + slash + last[:50] + sha256(last.encode()).hexdigest()
     path = (folder / (name if name.endswith(".html") else f"{name}.html")).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise PageError("leads out of the folder")

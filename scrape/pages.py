@@ -115,6 +115,8 @@ def read_start(reader: ListReader, start: str) -> list[Card]:
     if reader.profile.complete and cut and any(page.cards and page.ended for page in pages):
         raise Spoilt(f"list page {cut[0]} has no </html>, unlike others: it was cut")
     total = max(page.total for page in pages)
+    if reader.profile.total and cards and not total:
+        raise Spoilt("the register does not state how many cards it has (profile key `total`)")
     if len(cards) < total:
         raise Spoilt(f"the register states {total} cards, and {len(cards)} were read")
     return cards
@@ -192,25 +194,28 @@ def read_page(reader: ListReader, address: str, number: int) -> ListPage:
     profile = reader.profile
     form = profile.form and {k: v.replace("{page}", str(number)) for k, v in profile.form.items()}
     parse = parse_html if profile.records is None else parse_json
-    with time_limit(PAGE_SECONDS):
-        page = reader.fetcher.get(address.replace("{page}", str(number)), form)
-        document = parse(page, profile.encoding)
-        return ListPage(
-            reader.page,
-            page.url,
-            list(read_cards(reader, document)),
-            next_address(reader, document),
-            highest_number(reader, profile.last_page, document),
-            highest_number(reader, profile.total, document),
-            profile.records is not None or b"</html" in page.body.lower(),
-        )
+    try:
+        with time_limit(PAGE_SECONDS):
+            page = reader.fetcher.get(address.replace("{page}", str(number)), form)
+            document = parse(page, profile.encoding)
+            return ListPage(
+                reader.page,
+                page.url,
+                list(read_cards(reader, document)),
+                next_address(reader, document),
+                highest_number(reader, profile.last_page, document),
+                highest_number(reader, profile.total, document),
+                profile.records is not None or b"</html" in page.body.lower(),
+            )
+    except RecursionError:
+        raise PageError("it is nested too deeply") from None
 
 
 def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = reader.profile
     fields = itertools.chain(*msgspec.structs.astuple(profile.fields))
-    ways = {way for way in (*fields, *profile.file) if way.on_card}
+    ways = {way for way in (*fields, *profile.file_url) if way.on_card}
     stamps = profile.stamps(on_card=True)
     starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
     list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
@@ -237,6 +242,8 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
                 card.id = person_id(profile.name, card.url)
                 if "#" not in card.url:
                     card.written = person_id(profile.name, https(urldefrag(card.link).url))
+        addresses = (web_address(texts[way]) for way in profile.file_url)
+        card.file = next(filter(None, addresses), "") if profile.file_url else card.link
         yield card
 
 
@@ -250,15 +257,20 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
     return records
 
 
+def web_address(text: Text) -> str:
+    """The address that `text` is, or ""."""
+    try:
+        return absolute(text.base, text.text) if text.text else ""
+    except ValueError:
+        return ""
+
+
 def file_link(
     reader: ListReader, text: Text, way: Way, list_pages: set[str]
 ) -> tuple[str, str] | None:
     """The address of a file page, as it is fetched and as it is stored; None where `text` is not
     one on the register's hosts, or leads to the list itself, such as "#" or ""."""
-    try:
-        link = absolute(text.base, text.text)
-    except ValueError:
-        return None
+    link = web_address(text)
     url = stored_address(link, keep_fragment="#" in way.template)
     to_list = page_of(link) in list_pages
     if (to_list and "#" not in url) or urlsplit(link).netloc not in reader.fetcher.hosts:
@@ -274,7 +286,7 @@ def next_address(reader: ListReader, document: Document) -> str | None:
         link = soupsieve.select_one(reader.profile.next, document.root)
         target = link and str(link.get("href") or "#").strip()
     else:
-        target = json_text(value_at(document.root, reader.profile.next))
+        target = json_text(value_at(document.root, reader.profile.next) or None)
     if not target:
         return None
     reader.usage.keys.add("next")

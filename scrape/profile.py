@@ -24,6 +24,8 @@ MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agost
 # word after its "y", nor "y de la Cruz".
 SEVERAL = r"[/;&+]|\sy\s+(?!del?\s)\S+\s+\S"
 
+LIST_KEYS = ("fields.url", "file_url", "last_page", "total")
+
 Texts = str | tuple[str, ...]
 
 
@@ -41,7 +43,7 @@ class Way(Struct, frozen=True, forbid_unknown_fields=True):
     label: Texts | None = None  # take the text after this label
     attr: str | None = None  # take this attribute, not the text
     pattern: str | None = None  # keep the groups of this regular expression
-    join: str = " "  # between groups, and between the pieces of a list
+    join: str | None = None  # between groups, places and the texts of a JSON list; a space
     template: str = "{}"  # the kept text replaces {} in it
 
     def __post_init__(self) -> None:
@@ -50,6 +52,10 @@ class Way(Struct, frozen=True, forbid_unknown_fields=True):
         if "{}" not in self.template:
             raise ValueError("`template` has no {}")
         check_pattern("pattern", self.pattern)
+
+    @property
+    def separator(self) -> str:
+        return " " if self.join is None else self.join
 
     @property
     def on_card(self) -> bool:
@@ -98,8 +104,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     max_pages: Annotated[int, Meta(ge=1, le=10_000)] = 200
     card: str | None = None
     records: str | None = None
-    file: tuple[Way, ...] = ()
-    record: str | None = None
+    file_url: tuple[Way, ...] = ()
+    file_record: str | None = None
     pass_over: tuple[Way, ...] = ()
     max_age: Annotated[int, Meta(ge=0, le=120)] | None = None
     fields: Fields
@@ -126,7 +132,9 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             raise ValueError("needs one of `card` (HTML lists) and `records` (JSON lists)")
         for key, ways in self.way_lists.items():
             for i, way in enumerate(ways):
-                self.check_way(f"{key}[{i}]", way)
+                if not way.on_card and key in LIST_KEYS:
+                    raise ValueError(f"`{key}[{i}]` needs `card`: it is read on the list page")
+                self.check_place(f"{key}[{i}]", way)
         check_address("placeholder", self.placeholder)
         if not as_tuple(self.start):
             raise ValueError("`start` has no address")
@@ -139,10 +147,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         if self.encoding and not webencodings.lookup(self.encoding):
             raise ValueError(f"`encoding` is unknown: {self.encoding}")
 
-    def check_way(self, name: str, way: Way) -> None:
-        if not way.on_card and name.startswith(("file[", "last_page[", "total[", "fields.url[")):
-            raise ValueError(f"`{name}` needs `card`: it is read on the list page")
-        if (self.records if way.on_card else self.record) is None:
+    def check_place(self, name: str, way: Way) -> None:
+        if (self.records if way.on_card else self.file_record) is None:
             for selector in way.places:
                 check_selector(name, selector)
         elif way.label or way.attr:
@@ -151,7 +157,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def way_lists(self) -> dict[str, tuple[Way, ...]]:
         """The ways of each key that takes some, such as `pass_over` and `fields.edad`."""
-        keys = ("file", "pass_over", "last_page", "total")
+        keys = ("file_url", "pass_over", "last_page", "total")
         fields = msgspec.structs.asdict(self.fields)
         lists = {f"fields.{name}": ways for name, ways in fields.items()}
         return {key: getattr(self, key) for key in keys} | lists

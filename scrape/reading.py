@@ -5,6 +5,7 @@
 All list pages are read before the first file page.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from datetime import date
@@ -17,7 +18,7 @@ from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
 from scrape.profile import Profile
 from scrape.record import Card, FilePages, Record, RecordError, read_person, says_found
-from scrape.text import text_of
+from scrape.text import NOT_TEXT, text_of
 from scrape.ways import Usage, profile_parts
 
 
@@ -42,9 +43,9 @@ def read_register(
     reading.cards = len({card.key for card in cards})
     joined = join_cards(cards, reading)
     reading.written = {card.id or "": card.written for card in joined if card.written}
-    links = {page_of(card.file_page(profile)) for card in joined}
+    pages = Counter(page_of(card.file) for card in joined if card.file)
     names = {name_key(card.name) for card in joined if card.name}
-    files = FilePages(fetcher, usage, date.today(), links, names)
+    files = FilePages(fetcher, usage, date.today(), pages, names)
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
@@ -52,7 +53,7 @@ def read_register(
     for card in joined:
         if card.id in files.disputed and card.id in reading.persons:
             del reading.persons[card.id]
-            reason = "another card has the same one, or leads to it"
+            reason = "a redirect led to it and to that of another card"
             reading.unreadable.append(card.skipped(card.id, "file page", reason))
     reading.parts = profile_parts(profile, usage)
     return reading
@@ -65,7 +66,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     for card in cards:
         by_id.setdefault(card.id, []).append(card)
     for card in by_id.pop(None, []):
-        if card.stamp:
+        if card.stamp and card.stamp != NOT_TEXT:
             reading.stamped.append(card.skipped(None, "pass_over", "stamped", card.stamp))
         else:
             reading.unreadable.append(card.skipped(None, "url", "no link to the register's hosts"))
@@ -74,13 +75,18 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
         if any(card.url != first.url for card in others):
             raise Refused(f"two different files have the id {first.id}")
         names = [card.name for card in (first, *others) if card.name]
-        if not all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2)):
-            reason = "another card with another name has the same link"
+        agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
+        pages = {page_of(card.file) for card in (first, *others) if card.file}
+        if not agree or len(pages) > 1:
+            reason = (
+                f"another card with another {'file page' if agree else 'name'} has the same link"
+            )
             reading.unreadable += [card.skipped(None, "url", reason) for card in (first, *others)]
             continue
         for card in others:
             first.stamp, first.name = first.stamp or card.stamp, first.name or card.name
             first.says_found |= card.says_found
+            first.file = first.file or card.file
             for way, text in card.texts.items():
                 if not first.texts[way].text:
                     first.texts[way] = text

@@ -9,18 +9,17 @@ page is fetched only if a field or a stamp needs it.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
-from urllib.parse import urldefrag
 
 from person import Person, Skipped, comparable, name_key, names_agree, unaccented
 from scrape.address import absolute, https, page_of
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
-from scrape.text import Document, parse_html, parse_json, value_at
+from scrape.text import NOT_TEXT, Document, parse_html, parse_json, value_at
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
 from scrape.ways import Usage, extract, find_stamp
 
@@ -60,6 +59,7 @@ class Card:
     says_found: bool
     link: str = ""  # the address that `url` yields
     url: str = ""  # the same, as it is stored
+    file: str = ""  # the file page's address; "" if the card does not say it
     id: str | None = None  # None without a link
     written: str | None = None  # the id of the address as the register writes it
 
@@ -67,15 +67,6 @@ class Card:
     def key(self) -> str:
         """What tells the card from others of the list."""
         return self.id or self.name or (f"{self.page}-{self.number}" if self.stamp else "")
-
-    def file_page(self, profile: Profile) -> str:
-        """The address of the file page: the first that `file` yields, without that key the link.
-        "" if there is none."""
-        for way in profile.file:
-            with suppress(ValueError):
-                if (text := self.texts[way]).text:
-                    return urldefrag(absolute(text.base, text.text)).url
-        return "" if profile.file else urldefrag(self.link).url
 
     def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
         return Skipped(id, self.page, self.number, field, reason, self.name, self.link, text)
@@ -88,17 +79,10 @@ class FilePages:
     fetcher: Fetcher
     usage: Usage
     today: date
-    links: set[str]  # the file pages of all cards, as page_of()
+    cards: Counter[str]  # how many cards have each file page, as page_of()
     names: set[tuple[str, ...]]  # that cards have, as name_key()
-    owners: dict[str, str | None] = field(default_factory=dict)  # address, or end of a redirect
-    disputed: set[str | None] = field(default_factory=set)  # ids of cards that share a file page
-
-    def claim(self, page: str, card: Card) -> bool:
-        """Whether no other card has had the file page `page`; else it is neither's."""
-        owner = self.owners.setdefault(page, card.id)
-        if owner != card.id:
-            self.disputed.add(owner)
-        return owner == card.id
+    ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
+    disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
 
 
 @dataclass
@@ -117,11 +101,13 @@ class Record:
     def file_page(self) -> Document:
         """The file page, fetched once. RecordError where that fails, or it is another child's."""
         if self.document is None:
+            if self.files.cards[page_of(self.card.file)] > 1:
+                raise RecordError("file page", "another card has the same one", self.card.file)
             try:
-                document = read_file(self.card.file_page(self.profile), self.files.fetcher)
+                document = read_file(self.card.file, self.files.fetcher)
             except PageError as error:
                 kind = "gone" if error.status == 410 else "unreadable"
-                raise RecordError("file page", str(error), kind=kind) from None
+                raise RecordError("file page", str(error), self.card.file, kind) from None
             stamps = self.profile.stamps(on_card=False)
             self.stamp = find_stamp(stamps, document.root, self.files.usage)
             check_owner(self, document)
@@ -132,14 +118,16 @@ class Record:
 def read_file(address: str, fetcher: Fetcher) -> Document:
     """The file page at `address`; of one in JSON, the record. PageError where that fails."""
     if not address:
-        raise PageError("the card does not say where it is (profile key `file`)")
+        raise PageError("the card does not say where it is (profile key `file_url`)")
     page, profile = fetcher.get(address), fetcher.profile
-    if profile.record is None:
+    if profile.file_record is None:
         return parse_html(page, profile.encoding)
     document = parse_json(page, profile.encoding)
-    record = value_at(document.root, profile.record)
+    record = value_at(document.root, profile.file_record)
     if not isinstance(record, dict):
-        raise PageError(f"there is no record at {profile.record!r} (profile key `record`)")
+        raise PageError(
+            f"there is no record at {profile.file_record!r} (profile key `file_record`)"
+        )
     return document._replace(root=record)
 
 
@@ -152,14 +140,14 @@ def check_owner(record: Record, document: Document) -> None:
     name = first_name(texts, record.stamp)
     if card.name and name and not is_same_child(card.name, name, files):
         raise RecordError("file page", "it names somebody else than the card", name)
-    address, end = card.file_page(record.profile), page_of(document.url)
-    if not files.claim(address, card):
-        raise RecordError("file page", "another card has the same one")
-    if end != page_of(address):
+    end = page_of(document.url)
+    if end != page_of(card.file):
         if not (card.name and name):
             reason = "a redirect led to it, and `nombre` is not read on both card and file page"
             raise RecordError("file page", reason)
-        if end in files.links or not files.claim(end, card):
+        first = files.ends.setdefault(end, card.id)
+        if end in files.cards or first != card.id:
+            files.disputed.add(first)
             raise RecordError("file page", "a redirect led to the file page of another card")
 
 
@@ -207,6 +195,8 @@ def read_person(record: Record) -> Person:
 
 
 def check_stamp(stamp: str) -> None:
+    if stamp == NOT_TEXT:
+        raise RecordError("pass_over", "malformed", stamp)
     if stamp:
         raise RecordError("pass_over", "stamped", stamp, "stamped")
 

@@ -36,7 +36,7 @@ LABEL = re.compile(r"[^:\d]{1,40}:")
 BOLD = ("b", "strong")
 ROWS = ("div", "li", "p", "tr")
 LABEL_TAGS = ("dt", "th", "h1", "h2", "h3", "h4", "h5", "h6")  # two in a row are two labels
-NOT_TEXT = "\ufffd"  # malformed in every field
+NOT_TEXT = "\ufffd"  # malformed in every field, as it stands alone
 
 
 class Document(NamedTuple):
@@ -50,6 +50,8 @@ class Document(NamedTuple):
 def parse_html(page: Page, encoding: str | None) -> Document:
     """The page's tree as a browser builds it. `encoding` is the profile's, if it has one."""
     body, _ = EncodingDetector.strip_byte_order_mark(page.body)
+    if body.lstrip()[:1] in (b"{", b"["):
+        raise PageError("it is JSON (profile keys `records` and `file_record`)")
     try:
         tree = BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
         return Document(tree, base_of(tree, page.url), page.url)
@@ -93,8 +95,10 @@ def base_of(tree: BeautifulSoup, url: str) -> str:
 
 
 def text_of(scope: Any) -> str:
-    """All text of an element or a JSON value."""
-    return visible_text(scope) if isinstance(scope, Tag) else str(scope)
+    """All text of an element, or of a JSON value without the names in it."""
+    if isinstance(scope, Tag):
+        return visible_text(scope)
+    return re.sub(r'"[^"]*": ', "", json.dumps(scope, ensure_ascii=False))
 
 
 def is_visible(node: PageElement) -> TypeGuard[NavigableString]:
@@ -206,12 +210,10 @@ def value_at(document: Any, path: str) -> Any:
     return document
 
 
-def json_text(value: Any, join: str = " ") -> str:
-    """A JSON value as text: the visible text of a string with HTML, the texts of a list joined,
-    "" for null, NOT_TEXT for an object."""
-    if isinstance(value, list):
-        return join.join(filter(None, (json_text(item, join) for item in value)))
-    if isinstance(value, dict):
+def json_text(value: Any) -> str:
+    """A JSON value as text: of a string with HTML its visible text, "" for null, NOT_TEXT for an
+    object or a list."""
+    if isinstance(value, dict | list):
         return NOT_TEXT
     if isinstance(value, str):
         return visible_text(BeautifulSoup(value, "html5lib")) if "<" in value else value

@@ -146,7 +146,7 @@ def read_age(
     None for two ages ("12 y 14 años", "3 a 5 meses"), for fractions, and for other units."""
     text = clean(text).casefold()
     ages = NUMBER_AND_UNIT.findall(text)
-    if not ages or TWO_AGES.search(ZERO_FRACTION.sub("", text)):
+    if not ages or text.startswith("-") or TWO_AGES.search(ZERO_FRACTION.sub("", text)):
         return None
     (number, unit), *others = [(number, comparable(unit)) for number, unit in ages]
     whole, _, fraction = number.replace(",", ".").partition(".")

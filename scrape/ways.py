@@ -19,7 +19,7 @@ from bs4 import Tag
 
 from person import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
-from scrape.text import after_label, json_text, value_at, visible_text
+from scrape.text import NOT_TEXT, after_label, json_text, value_at, visible_text
 
 Scope = Any  # a Tag, or a JSON value
 
@@ -67,18 +67,26 @@ def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
 def extract(way: Way, scope: Scope, missing: Texts = ()) -> tuple[str, Match]:
     """What `way` yields in `scope`: of each place and label the first text, joined; or "".
 
-    `missing` are texts that count as nothing."""
+    Of a JSON list all texts are joined, if the way has a `join`; otherwise, and where an object
+    is, NOT_TEXT. `missing` are texts that count as nothing."""
     pieces = []
     match = Match.NO_PLACE
     for place, label in product(way.places, way.labels):
+        texts = []
         for text in texts_at(way, scope, place, label):
             match = max(match, Match.PLACE_ONLY)
+            if text == NOT_TEXT:
+                return NOT_TEXT, match
             if kept := keep(way, text, missing):
-                pieces.append(kept)
-                break
+                texts.append(kept)
+                if isinstance(scope, Tag):
+                    break
+        if len(texts) > 1 and way.join is None:
+            return NOT_TEXT, match
+        pieces += texts
     if not pieces:
         return "", match
-    return way.template.replace("{}", way.join.join(pieces)), Match.COMPLETE
+    return way.template.replace("{}", way.separator.join(pieces)), Match.COMPLETE
 
 
 def extract_all(way: Way, scope: Scope, missing: Texts = ()) -> tuple[list[str], Match]:
@@ -92,24 +100,26 @@ def extract_all(way: Way, scope: Scope, missing: Texts = ()) -> tuple[list[str],
 
 
 def find_stamp(ways: tuple[Way, ...], scope: Scope, usage: Usage) -> str:
-    """The text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
+    """The first text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
+    stamp = ""
     for way in ways:
         text, match = match_stamp(way, scope)
         usage.note(way, match)
-        if text:
-            return text
-    return ""
+        stamp = stamp or text
+    return stamp
 
 
 def match_stamp(way: Way, scope: Scope) -> tuple[str, Match]:
     """The text that the way's pattern matches; without a pattern any text but "false" and "0", or
-    the element itself if the way is only a selector. Compared on one line, without case, accents,
-    invisible characters."""
+    the element itself if the way is only a selector; NOT_TEXT for an object. Compared on one line,
+    without case, accents, invisible characters."""
     bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
     pattern = unaccented(way.pattern or r"^(?!(?:false|0)$)\S")
     match = Match.NO_PLACE
     for place, label in product(way.places, way.labels):
         for text in texts_at(way, scope, place, label):
+            if text == NOT_TEXT:
+                return NOT_TEXT, Match.PLACE_ONLY
             line = " ".join(unaccented(text).split())
             if bare or re.search(pattern, line, re.IGNORECASE):
                 return line or "an element without text", Match.COMPLETE
@@ -120,8 +130,10 @@ def match_stamp(way: Way, scope: Scope) -> tuple[str, Match]:
 def texts_at(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
     """The texts at a place of `way`: one for each element, label or value there."""
     if not isinstance(scope, Tag):
-        if (value := value_at(scope, place)) is not None:
-            yield fold(json_text(value, way.join))
+        value = value_at(scope, place)
+        for item in value if isinstance(value, list) else [value]:
+            if item is not None:
+                yield fold(json_text(item))
         return
     for element in soupsieve.iselect(place, scope) if place else [scope]:
         if way.attr is not None:
@@ -145,7 +157,7 @@ def keep(way: Way, text: str, missing: Texts) -> str:
     if way.pattern is not None:
         match = re.search(way.pattern, text, re.IGNORECASE)
         groups = (match.groups() or (match[0],)) if match else ()
-        kept = way.join.join(group.strip() for group in groups if group)
+        kept = way.separator.join(group.strip() for group in groups if group)
     if missing and comparable(kept) in map(comparable, as_tuple(missing)):
         return ""
     return kept

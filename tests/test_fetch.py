@@ -301,6 +301,17 @@ def test_saved_pages_read_like_the_register(register: Register) -> None:
     assert len(register.web.asked) == asked
 
 
+def test_a_long_address_is_saved_too(register: Register, tmp_path: Path) -> None:
+    path = "/lista?n=1&" + "x" * 300
+    edit_profile(register, "/lista?n=1", path)
+    register.publish(slugs(1))
+    register.web.pages[path] = register.web.pages["/lista?n=1"]
+    fetched = register.sync("--dry-run", "--save", str(tmp_path / "saved"))
+    replayed = register.sync("--dry-run", "--pages", str(tmp_path / "saved"))
+    assert "would be added: 1" in fetched.stdout
+    assert replayed.stdout == fetched.stdout
+
+
 def test_saved_pages_are_never_stored(register: Register) -> None:
     refused = register.sync("--pages", str(register.profile.parent))
     assert (refused.returncode, register.database.exists()) == (2, False)

@@ -24,6 +24,7 @@ PROFILE = (ROOT / "registers" / "interpolar.toml").read_text()
 LIST = "/notices/v1/yellow?nationality=AR&ageMax=17&resultPerPage=20&page="
 NOTICE = "/notices/v1/yellow/2024-"
 PEOPLE = "https://registro.example/How-we-work/Notices/Yellow-Notices/View-Yellow-Notices#2024-"
+NO_PHOTO = "foto: malformed, and the profile has no placeholder"
 NO_CHARSET = (("Content-Type", "application/json"),)
 
 
@@ -136,7 +137,10 @@ def test_a_trap_in_a_record(
         ({"place": {"town": "Villa Inventada"}}, "lugar: malformed"),
         ({"place": [{"town": "Villa Inventada"}]}, "lugar: malformed"),
         ({"name": {"text": "EJEMPLO"}}, "nombre: malformed"),
+        ({"forename": ["AMBAR", "LUZ"]}, "nombre: malformed"),
         ({"forename": None, "name": 12}, "nombre: malformed"),
+        ({"_links": {"thumbnail": {"href": ["/1", "/2"]}}}, NO_PHOTO),
+        ({"_links": {"thumbnail": {"href": {"url": "/1"}}}}, NO_PHOTO),
         ({"name": "OTRA PERSONA"}, "file page: it names somebody else than the card"),
     ],
 )
@@ -144,12 +148,13 @@ def test_a_record_that_does_not_fit(
     interpol: Register, change: dict[str, object], reason: str
 ) -> None:
     edit_profile(interpol, ', { card = ["forename", "name"] }]', "]")
+    edit_profile(interpol, "placeholder =", "# placeholder =")
     if reason.startswith("file page"):
         edit_profile(interpol, "nombre     = [", 'nombre     = [{ card = ["forename", "name"] }, ')
     edit_json(interpol, f"{NOTICE}900001", lambda record: record.update(change))
     reading = read(interpol)
     assert fault(reading, 900001) == reason
-    assert (len(reading.persons), len(reading.unreadable)) == (11, 3)
+    assert (len(reading.persons), len(reading.unreadable)) == (10, 4)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +165,7 @@ def test_a_record_that_does_not_fit(
         {"countries_likely_to_be_visited": [None, "BO"]},
         {"forename": None, "name": "AMBAR EJEMPLO FICTICIA"},
         {"name": None, "forename": "AMBAR EJEMPLO FICTICIA"},
-        {"forename": ["AMBAR", None, "EJEMPLO"], "name": "FICTICIA"},
+        {"forename": ["AMBAR EJEMPLO", None, ""], "name": "FICTICIA"},
     ],
 )
 def test_a_record_that_reads_all_the_same(interpol: Register, change: dict[str, object]) -> None:
@@ -174,8 +179,8 @@ def test_a_record_that_reads_all_the_same(interpol: Register, change: dict[str, 
     [
         (Answer(body=b"<html>"), "file page: it is not JSON"),
         (Answer(body=b""), "file page: it is not JSON"),
-        (Answer(body=b"[]"), "file page: there is no record at '' (profile key `record`)"),
-        (Answer(body=b"null"), "file page: there is no record at '' (profile key `record`)"),
+        (Answer(body=b"[]"), "file page: there is no record at '' (profile key `file_record`)"),
+        (Answer(body=b"null"), "file page: there is no record at '' (profile key `file_record`)"),
         (Answer(404), "file page: HTTP 404"),
         (Answer(403), "file page: HTTP 403"),
     ],
@@ -190,9 +195,9 @@ def test_a_record_that_cannot_be_had(interpol: Register, answer: Answer, reason:
 @pytest.mark.parametrize(
     ("link", "reason"),
     [
-        (None, "file page: the card does not say where it is (profile key `file`)"),
-        ({"a": 1}, "file page: the card does not say where it is (profile key `file`)"),
-        ("ftp://x", "file page: the card does not say where it is (profile key `file`)"),
+        (None, "file page: the card does not say where it is (profile key `file_url`)"),
+        ({"a": 1}, "file page: the card does not say where it is (profile key `file_url`)"),
+        ("ftp://x", "file page: the card does not say where it is (profile key `file_url`)"),
         ("https://other.example/1", "file page: leads off the register's hosts"),
     ],
 )
@@ -204,20 +209,47 @@ def test_an_address_to_read_that_is_none(interpol: Register, link: object, reaso
     assert fault(read(interpol), 900001).startswith(reason)
 
 
-@pytest.mark.parametrize("names", [', { card = ["forename", "name"] }]', None])
-def test_a_record_that_two_cards_lead_to(interpol: Register, names: str | None) -> None:
-    """The names tell whose it is; where the list has none, it is nobody's."""
-    if names:
-        edit_profile(interpol, names, "]")
+@pytest.mark.parametrize("more", ["", "/", "?utm_source=x"])
+@pytest.mark.parametrize(
+    "answer", [None, Answer(410), Answer(body=b'{"status": "FOUND", "forename": "AMBAR"}')]
+)
+def test_a_record_that_two_cards_lead_to(
+    interpol: Register, more: str, answer: Answer | None
+) -> None:
+    """It is nobody's, whatever it says: one of the two is another child."""
+    add_to_profile(interpol, 'pass_over = [{ file = "status" }]')
+    edit_profile(interpol, ', { card = ["forename", "name"] }]', "]")
+    interpol.sync()
 
     def change(page: dict[str, Any]) -> None:
         first, second, *_ = page["_embedded"]["notices"]
-        second["_links"] = first["_links"]
+        second["_links"]["self"]["href"] = first["_links"]["self"]["href"] + more
 
     edit_json(interpol, f"{LIST}1", change)
+    if answer:
+        interpol.web.pages[f"{NOTICE}900001"] = answer
+    run = interpol.sync()
+    reason = "): file page: another card has the same one"
+    assert (run.stderr.count(reason), "0 found" in run.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("same", ["href", "entity_id"])
+def test_a_notice_that_stands_on_the_list_twice(interpol: Register, same: str) -> None:
+    """The same record is one person; another record under the same address is nobody's."""
+
+    def change(page: dict[str, Any]) -> None:
+        first, second, *_ = page["_embedded"]["notices"]
+        second["entity_id"] = first["entity_id"]
+        if same == "href":
+            second["_links"] = first["_links"]
+
+    edit_profile(interpol, ', { card = ["forename", "name"] }]', "]")
+    edit_json(interpol, f"{LIST}1", change)
     reading = read(interpol)
-    assert id_of(900002) not in reading.persons
-    assert (id_of(900001) in reading.persons) == (names is None)
+    assert (id_of(900001) in reading.persons) == (same == "href")
+    reason = "another card with another file page has the same link"
+    reasons = [record.reason for record in reading.unreadable]
+    assert reasons.count(reason) == (0 if same == "href" else 2)
 
 
 def with_total(total: object) -> Callable[[dict[str, Any]], object]:
@@ -249,8 +281,28 @@ def test_a_list_that_is_refused(
         read(interpol)
 
 
-@pytest.mark.parametrize("href", [None, "", f"{LIST}2"])
-def test_a_list_ends_without_a_next_page(interpol: Register, href: str | None) -> None:
+@pytest.mark.parametrize("total", [{"value": 400}, None, True, "many", []])
+def test_a_list_that_no_longer_states_its_length_is_refused(
+    interpol: Register, total: object
+) -> None:
+    for page in (1, 2):
+        edit_json(interpol, f"{LIST}{page}", with_total(total))
+    with pytest.raises(Refused, match="the register does not state how many cards it has"):
+        read(interpol)
+
+
+@pytest.mark.parametrize("depth", [300, 900, 5000])
+def test_a_nested_list_costs_a_card_or_the_page(interpol: Register, depth: int) -> None:
+    page = interpol.web.pages[f"{LIST}1"]
+    assert isinstance(page, Answer)
+    body = page.body.replace(b'"AMBAR"', b"[" * depth + b"]" * depth)
+    interpol.web.pages[f"{LIST}1"] = page._replace(body=body)
+    assert interpol.sync().returncode in (0, 1)
+    assert interpol.last_run()["outcome"] in ("ok", "refused")
+
+
+@pytest.mark.parametrize("href", [None, "", False, 0, f"{LIST}2"])
+def test_a_list_ends_without_a_next_page(interpol: Register, href: object) -> None:
     edit_json(interpol, f"{LIST}2", with_next(href))
     assert len(read(interpol).persons) == 12
 
@@ -266,7 +318,7 @@ def test_an_api_that_does_not_admit_the_program(interpol: Register, status: int)
 
 def test_pages_that_begin_again_after_the_last(interpol: Register) -> None:
     edit_profile(interpol, f"{LIST}1", f"{LIST}{{page}}")
-    edit_profile(interpol, "next ", "# next ")
+    edit_profile(interpol, "next  ", "# next ")
     assert len(read(interpol).persons) == 12
 
 
@@ -289,7 +341,7 @@ def test_last_page_is_a_path_too(interpol: Register) -> None:
     edit_profile(interpol, f"{LIST}1", f"{LIST}{{page}}")
     edit_profile(
         interpol,
-        "next ",
+        "next  ",
         """last_page = [{ card = "_links.last.href", pattern = 'page=(\\d+)$' }]\n# next """,
     )
     read(interpol)
@@ -302,7 +354,8 @@ def test_last_page_is_a_path_too(interpol: Register) -> None:
         ('{ file = "nationalities", join = " y " }', "AR y PY"),
         ('{ file = "nationalities.1" }', "PY"),
         ('{ file = "nationalities.7" }, { file = "place" }', "PUERTO FALSO, CHUBUT"),
-        ('{ file = "nowhere.0.x" }, { card = "nationalities" }', "AR PY"),
+        ('{ file = "nowhere.0.x" }, { card = "nationalities", join = "" }', "ARPY"),
+        ('{ file = ["place", "nationalities.1"], join = ", " }', "PUERTO FALSO, CHUBUT, PY"),
         ("""{ file = "place", pattern = '^\\w+' }""", "PUERTO"),
     ],
 )
@@ -316,7 +369,7 @@ def test_a_record_within_an_answer(interpol: Register) -> None:
     for path, page in interpol.web.pages.items():
         if path.startswith(NOTICE) and isinstance(page, Answer):
             put_json(interpol, path, {"data": [None, json.loads(page.body)]})
-    edit_profile(interpol, "record       = ", 'record = "data.1" #')
+    edit_profile(interpol, 'file_record = ""', 'file_record = "data.1"')
     assert read(interpol).persons == before.persons
 
 
@@ -330,13 +383,26 @@ def test_a_record_within_an_answer(interpol: Register) -> None:
         ('{ file = "status" }', False, False),
         ('{ file = "status" }', 0, False),
         ('{ file = "status" }', None, False),
-        ('{ file = "status", pattern = "FOUND" }', ["ALERT", "FOUND"], True),
+        ('{ file = "status", pattern = "^FOUND" }', ["ALERT", "FOUND"], True),
+        ('{ file = "status" }', [False, None], False),
     ],
 )
 def test_a_stamp_in_a_record(interpol: Register, way: str, value: object, stamped: bool) -> None:
     add_to_profile(interpol, f"pass_over = [{way}]")
     edit_json(interpol, f"{NOTICE}900001", lambda record: record.update(status=value))
     assert [record.id for record in read(interpol).stamped] == [id_of(900001)] * stamped
+
+
+@pytest.mark.parametrize("where", ["card", "file"])
+@pytest.mark.parametrize("pattern", ["", ', pattern = "^FOUND"'])
+def test_a_stamp_that_has_become_an_object_is_malformed(
+    interpol: Register, where: str, pattern: str
+) -> None:
+    add_to_profile(interpol, f'pass_over = [{{ {where} = "status"{pattern} }}]')
+    status = {"status": {"code": "FOUND"}}
+    edit_json(interpol, f"{NOTICE}900001", lambda record: record.update(status))
+    edit_json(interpol, f"{LIST}1", lambda page: page["_embedded"]["notices"][0].update(status))
+    assert fault(read(interpol), 900001) == "pass_over: malformed"
 
 
 def test_a_record_that_answers_410_is_found(interpol: Register) -> None:
@@ -352,6 +418,18 @@ def test_a_notice_is_hidden_by_the_address_of_its_page(interpol: Register) -> No
     names = {person["nombre"] for person in interpol.api().get("/api/personas")["personas"]}
     assert len(names) == 11
     assert "AMBAR EJEMPLO FICTICIA" not in names
+
+
+def test_one_notice_is_shown_again_and_no_other(interpol: Register) -> None:
+    """All share the address before the fragment."""
+    interpol.sync()
+    for number in (900001, 900002):
+        assert id_of(number) in interpol.sync("--hide", f"{PEOPLE}{number}").stdout
+    interpol.sync("--unhide", f"{PEOPLE}900003")
+    interpol.sync("--unhide", f"{PEOPLE}900002")
+    interpol.sync()
+    assert interpol.change("SELECT count(*) FROM person WHERE id = ?", id_of(900001)) == [(0,)]
+    assert interpol.change("SELECT count(*) FROM person WHERE id = ?", id_of(900002)) == [(1,)]
 
 
 def test_another_country_is_a_copy_with_two_letters_changed(register: Register) -> None:

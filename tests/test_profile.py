@@ -36,11 +36,15 @@ from support.scrape import edit_profile
         ("max_age = 17", 'last_page = [{ card = "a" }]', "`last_page` needs {page}"),
         ("max_age = 17", "form = { a = 1 }", "Expected `str`, got `int` - at `$.form"),
         ('card = "li"', 'records = "a"', "`fields.url[0]`: `label` and `attr` do not go with JSON"),
-        ("max_age = 17", 'record = ""', "`fields.fecha[0]`: `label` and `attr` do not go with"),
         (
             "max_age = 17",
-            'file = [{ file = "a" }]',
-            "`file[0]` needs `card`: it is read on the list",
+            'file_record = ""',
+            "`fields.fecha[0]`: `label` and `attr` do not go with",
+        ),
+        (
+            "max_age = 17",
+            'file_url = [{ file = "a" }]',
+            "`file_url[0]` needs `card`: it is read on the list",
         ),
         ("max_age = 17", 'total = [{ file = "a" }]', "`total[0]` needs `card`"),
         ('card = "a" }', 'card = "a", template = "x" }', "`template` has no {}"),

@@ -149,8 +149,7 @@ def test_a_label_is_not_the_value_of_another(html: str, value: str) -> None:
     [
         ("", "\ufffd"),
         ("b", "\ufffd"),
-        ("b.d", "\ufffd, \ufffd"),
-        ("j", "uno, 2, tres"),
+        ("b.d", "\ufffd"),
         ("j.1", "2"),
         ("a", "1"),
         ("b.c", "x"),
@@ -169,7 +168,7 @@ def test_a_dotted_path(path: str, text: str) -> None:
         "b": {"c": "x", "d": [{}, {"e": True}]},
         "g": "<b>uno</b><br>dos &amp; tres",
         "h": None,
-        "j": ["uno", 2, None, "", ["tres"]],
+        "j": ["uno", 2],
         "i": "https://a.example/?a=1&copy=2",
     }
-    assert json_text(value_at(record, path), ", ") == text
+    assert json_text(value_at(record, path)) == text
