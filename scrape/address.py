@@ -26,6 +26,14 @@ def absolute(base: str, text: str) -> str:
     return escaped
 
 
+def web_address(base: str, text: str) -> str:
+    """absolute(), but "" where that is no address, or `text` is empty."""
+    try:
+        return absolute(base, text) if text else ""
+    except ValueError:
+        return ""
+
+
 def https(address: str) -> str:
     """`address` with http raised to https."""
     parts = urlsplit(address)

@@ -20,7 +20,7 @@ import msgspec
 import soupsieve
 
 from person import MANY, person_id
-from scrape.address import absolute, https, page_of, stored_address
+from scrape.address import https, page_of, stored_address, web_address
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple
 from scrape.record import Card, Text, first_name, says_found
@@ -242,7 +242,7 @@ def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
                 card.id = person_id(profile.name, card.url)
                 if "#" not in card.url:
                     card.written = person_id(profile.name, https(urldefrag(card.link).url))
-        addresses = (web_address(texts[way]) for way in profile.file_url)
+        addresses = (web_address(texts[way].base, texts[way].text) for way in profile.file_url)
         card.file = next(filter(None, addresses), "") if profile.file_url else card.link
         yield card
 
@@ -257,20 +257,12 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
     return records
 
 
-def web_address(text: Text) -> str:
-    """The address that `text` is, or ""."""
-    try:
-        return absolute(text.base, text.text) if text.text else ""
-    except ValueError:
-        return ""
-
-
 def file_link(
     reader: ListReader, text: Text, way: Way, list_pages: set[str]
 ) -> tuple[str, str] | None:
     """The address of a file page, as it is fetched and as it is stored; None where `text` is not
     one on the register's hosts, or leads to the list itself, such as "#" or ""."""
-    link = web_address(text)
+    link = web_address(text.base, text.text)
     url = stored_address(link, keep_fragment="#" in way.template)
     to_list = page_of(link) in list_pages
     if (to_list and "#" not in url) or urlsplit(link).netloc not in reader.fetcher.hosts:
@@ -292,10 +284,9 @@ def next_address(reader: ListReader, document: Document) -> str | None:
     reader.usage.keys.add("next")
     if target.startswith("#") or re.fullmatch(r"javascript:\s*(void\(0\))?;?", target):
         return None
-    try:
-        return urldefrag(absolute(document.base, target)).url
-    except ValueError:
-        raise PageError("its next link leads to no page (profile key `next`)") from None
+    if not (address := web_address(document.base, target)):
+        raise PageError("its next link leads to no page (profile key `next`)")
+    return urldefrag(address).url
 
 
 def highest_number(reader: ListReader, ways: tuple[Way, ...], document: Document) -> int:

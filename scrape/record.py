@@ -16,7 +16,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from person import Person, Skipped, comparable, name_key, names_agree, unaccented
-from scrape.address import absolute, https, page_of
+from scrape.address import https, page_of, web_address
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
 from scrape.text import NOT_TEXT, Document, parse_html, parse_json, value_at
@@ -260,11 +260,8 @@ def age_of(record: Record) -> Age | None:
 
 def read_photo(record: Record, text: Text) -> str | None:
     """The photo's address, as it is stored; None for an image that means "no photo"."""
-    try:
-        address = https(absolute(text.base, text.text))
-    except ValueError:
-        return None
+    address = https(web_address(text.base, text.text))
     if any(part in address for part in as_tuple(record.profile.no_photo)):
         record.files.usage.keys.add("no_photo")
         return None
-    return address
+    return address or None

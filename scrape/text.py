@@ -19,7 +19,7 @@ from bs4.dammit import EncodingDetector
 from bs4.element import CData, NavigableString, PageElement
 
 from person import comparable
-from scrape.address import absolute
+from scrape.address import web_address
 from scrape.fetch import Page, PageError
 
 # fmt: off
@@ -88,10 +88,7 @@ def encoding_of(page: Page, encoding: str | None) -> str:
 def base_of(tree: BeautifulSoup, url: str) -> str:
     """The address that a page's links start from: <base href>, else its own, `url`."""
     base = tree.select_one("base[href]")
-    try:
-        return absolute(url, str(base["href"])) if base else url
-    except ValueError:
-        return url
+    return (base and web_address(url, str(base["href"]))) or url
 
 
 def text_of(scope: Any) -> str:

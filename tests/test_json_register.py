@@ -39,6 +39,8 @@ def interpol(register: Register) -> Register:
         )
         body = body.replace(b"https://registro.example", b"http://%s" % host.encode())
         register.web.pages[asked] = Answer(body=body, headers=NO_CHARSET)
+    for number in (3, 4):
+        register.web.pages[f"{LIST}{number}"] = register.web.pages[f"{LIST}1"]
     text = re.sub(r"start = \[.*?\]", f'start = "http://{host}{LIST}1"', PROFILE, flags=re.DOTALL)
     text = text.replace("www.interpol.int", "registro.example")
     register.profile = register.profile.with_name("interpolar.toml")
