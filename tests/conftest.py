@@ -11,6 +11,8 @@ from support.register import Register
 from support.service import Service
 from support.web import Web
 
+pytest_plugins = ["support.browser"]
+
 
 @pytest.fixture
 def web() -> Iterator[Web]:

@@ -5,8 +5,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from person import Person
 from support import ROOT, missing
-from support.api import ServedApi, fill, made_up, views_of
+from support.api import fill, made_up, views_of
+from support.browser import Serve, Served, Visit, host, settle, view_of, with_line
 from support.service import Service, wait_until
 from support.web import Answer, Web
 
@@ -25,130 +24,7 @@ pytestmark = pytest.mark.slow
 STATIC = ROOT / "static"
 MODULES = ROOT / "tests" / "node_modules"
 NOBODY = "Ahora mismo no podemos mostrar a nadie."
-FACE = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 5"><rect width="4" height="5"
-fill="tan"/><circle cx="2" cy="2" r="1.2" fill="sienna"/></svg>"""
 JSON = (("Content-Type", "application/json"), ("Access-Control-Allow-Origin", "*"))
-Serve = Callable[..., "Served"]
-Visit = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def photos() -> Iterator[Web]:
-    """https://registro.example, where the photos of made_up() are; /404.jpg is not."""
-    web = Web()
-    web.use_tls()
-    for number in range(1, 31):
-        web.pages[f"/{number}.jpg"] = Answer(200, FACE, (("Content-Type", "image/svg+xml"),))
-    yield web
-    web.close()
-
-
-@pytest.fixture(scope="module")
-def browser(photos: Web) -> Iterator[Any]:
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright (tests/requirements.txt)")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        missing("chromium")
-    rules = f"MAP registro.example:443 {photos.host}, MAP *.example 127.0.0.1"
-    arguments = ["--no-sandbox", f"--host-resolver-rules={rules}"]
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def tab(browser: Any) -> Any:
-    """The page that all tests share: a new one takes longer than most tests."""
-    return browser.new_context(ignore_https_errors=True).new_page()
-
-
-@pytest.fixture
-def visit(browser: Any, tab: Any) -> Iterator[Visit]:
-    """Opens a page: in `tab`, or in a new context if it has options or is not the test's first.
-    At the end nothing may be on the console but the browser's own line for a failed request, and
-    no exception uncaught."""
-    pages, console = [], []
-
-    def hear(line: Any) -> None:
-        console.append(line.text if hasattr(line, "text") else str(line))
-
-    def open_page(url: str, **options: Any) -> Any:
-        page = tab
-        if options or pages:
-            page = browser.new_context(ignore_https_errors=True, **options).new_page()
-        pages.append(page)
-        page.set_default_timeout(30_000)
-        page.on("console", hear)
-        page.on("pageerror", hear)
-        page.goto(url)
-        return page
-
-    yield open_page
-    for page in pages:
-        if page is tab:
-            page.remove_listener("console", hear)
-            page.remove_listener("pageerror", hear)
-            page.goto("about:blank")
-        else:
-            page.context.close()
-    assert [line for line in console if not line.startswith("Failed to load resource")] == []
-
-
-@pytest.fixture
-def serve(database: Path) -> Iterator["Serve"]:
-    """Starts the API over some persons, and a site that uses it."""
-    started: list[Served] = []
-
-    def start(*persons: Person) -> Served:
-        started.append(Served(database, list(persons) or [made_up(1)]))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.api.close()
-        one.site.close()
-
-
-class Served:
-    """The service on servicio.example, and a site that uses it on sitio.example."""
-
-    def __init__(self, database: Path, persons: list[Person]):
-        fill(database, persons)
-        self.api = ServedApi(database)
-        self.service = f"http://servicio.example:{self.api.port}"
-        self.site = Web()
-
-    def host(self, html: str, **headers: str) -> str:
-        """The address of a page of the site."""
-        return host(self.site, html, **headers)
-
-    def with_line(self, attributes: str = "", before: str = "", **headers: str) -> str:
-        """A page of the site with the line of README."""
-        return self.host(with_line(self.service, attributes, before), **headers)
-
-    def views(self) -> int:
-        self.api.views.flush()
-        views: int = self.api.ask("/api/stats").json["views"]
-        return views
-
-
-def host(site: Web, html: str, **headers: str) -> str:
-    more = tuple((name.replace("_", "-"), value) for name, value in headers.items())
-    kind = ("Content-Type", "text/html; charset=utf-8")
-    site.pages["/perdida"] = Answer(200, html.encode(), (kind, *more))
-    return f"http://www.sitio.example:{site.host.rpartition(':')[2]}/perdida"
-
-
-def with_line(service: str, attributes: str = "", before: str = "") -> str:
-    return f"""<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>No está</title>
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <meta name="color-scheme" content="light dark">
-    <script src="{service}/embed.js" {attributes} async></script></head>
-    <body><main><h1>No está</h1>{before}</main></body></html>"""
 
 
 def copied_404(service: str) -> str:
@@ -156,26 +32,6 @@ def copied_404(service: str) -> str:
     html = (STATIC / "404.html").read_text()
     assert html.count('const SERVICE = "/"') == 1
     return html.replace('const SERVICE = "/"', f'const SERVICE = "{service}/"')
-
-
-def view_of(page: Any, do: Callable[[], object]) -> None:
-    """Do what shows a person, and wait until the view was answered."""
-    with page.expect_response(lambda answer: "/api/track" in answer.url):
-        do()
-
-
-def settle(page: Any) -> None:
-    """Wait until the service has answered for persons and the page has dealt with it."""
-    page.evaluate("""async () => {
-        const frame = () => new Promise(requestAnimationFrame);
-        const asked = (entry) => entry.name.includes("/api/persona");
-        for (let n = 0; n < 600; n++) {
-            await frame();
-            if (performance.getEntriesByType("resource").some(asked)) break;
-        }
-        await frame();
-        await frame();
-    }""")
 
 
 def person(number: int) -> Answer:
@@ -489,117 +345,6 @@ def test_a_person_found_meanwhile_is_not_left_on_show(
     assert page.locator("img").count() == 0
     back = page.get_by_role("link", name="Volver al sitio")
     assert back.evaluate("link => link.getRootNode().activeElement === link")
-
-
-# --- The home page -------------------------------------------------------------------
-
-
-def test_the_home_page_shows_figures_and_faces(serve: Serve, visit: Visit) -> None:
-    service = serve(*[made_up(n, f"{n:02}/01/2024") for n in range(1, 31)])
-    page = visit(service.service)
-    page.get_by_text("Página 1 de 3").wait_for()
-    faces = page.locator(".faces a")
-    assert faces.count() == 12
-    assert "Persona 30 Inventada" in faces.first.inner_text()
-    assert faces.first.get_attribute("href") == made_up(30).url
-    page.get_by_role("button", name="Siguientes").click()
-    page.get_by_text("Página 2 de 3").wait_for()
-    assert "Persona 18 Inventada" in faces.first.inner_text()
-    assert page.locator("#active").inner_text() == "30"
-    assert str(datetime.now().year) in page.locator("#last-sync").inner_text()
-    line = f'<script src="{service.service}/embed.js" async></script>'
-    assert page.locator("pre").inner_text() == line
-
-
-def test_the_home_page_hands_out_a_404_page_that_works(serve: Serve, visit: Visit) -> None:
-    service = serve(made_up(7))
-    page = visit(service.service)
-    page.locator("#copy[href^='blob:']").wait_for()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Descarga una ya hecha").click()
-    html = Path(download.value.path()).read_text()
-    visit(service.host(html)).get_by_text("Persona 7 Inventada").wait_for()
-
-
-def test_the_home_page_turns_pages_within_the_list(
-    serve: Serve, visit: Visit, database: Path
-) -> None:
-    service = serve(*map(made_up, range(1, 31)))
-    page = visit(service.service)
-    page.get_by_text("Página 1 de 3").wait_for()
-    turn = {name: page.get_by_role("button", name=name) for name in ("Anteriores", "Siguientes")}
-    turn["Anteriores"].click(force=True)  # aria-disabled: it keeps the focus, and does nothing
-    assert page.get_by_text("Página 1 de 3").is_visible()
-    turn["Siguientes"].click()
-    page.get_by_text("Página 2 de 3").wait_for()
-    page.route("**/api/personas*", lambda route: route.abort())
-    turn["Siguientes"].click()
-    page.get_by_text("El servicio no responde ahora mismo").wait_for()
-    page.unroute("**/api/personas*")
-    turn["Siguientes"].click()
-    page.get_by_text("Página 3 de 3").wait_for()
-    assert turn["Siguientes"].get_attribute("aria-disabled") == "true"
-    fill(database, [made_up(n) for n in range(1, 14)])
-    turn["Anteriores"].click()
-    page.get_by_text("Página 2 de 2").wait_for()
-    fill(database, [made_up(1)])
-    turn["Anteriores"].click()
-    page.get_by_text("Página 1 de 1").wait_for()
-
-
-def test_the_home_page_starts_again_where_the_list_has_become_shorter(
-    serve: Serve, visit: Visit, database: Path
-) -> None:
-    service = serve(*map(made_up, range(1, 31)))
-    page = visit(service.service)
-    page.get_by_text("Página 1 de 3").wait_for()
-    fill(database, [made_up(1)])
-    page.get_by_role("button", name="Siguientes").click()
-    page.get_by_text("Página 1 de 1").wait_for()
-
-
-def test_the_home_page_links_to_https_only(serve: Serve, visit: Visit) -> None:
-    bad = [
-        made_up(1)._replace(url="javascript:alert(1)"),
-        made_up(2)._replace(foto="http://registro.example/2.jpg"),
-    ]
-    page = visit(serve(*bad, made_up(3)).service)
-    page.get_by_text("Página 1 de 1").wait_for()
-    assert page.locator(".faces a").count() == 1
-
-
-def test_the_home_page_says_that_it_is_a_demonstration(serve: Serve, visit: Visit) -> None:
-    words = "ninguna de estas personas existe"
-    page = visit(serve(made_up(1)._replace(id="demo-1")).service)
-    page.get_by_text(words).wait_for()
-    other = visit(serve(made_up(1)).service)
-    other.get_by_text("Página 1 de 1").wait_for()
-    assert not other.get_by_text(words).is_visible()
-
-
-def test_the_home_page_with_nobody(serve: Serve, visit: Visit, database: Path) -> None:
-    service = serve()
-    fill(database, [])
-    page = visit(service.service)
-    page.locator("#figures").wait_for()
-    assert page.locator("#active").inner_text() == "0"
-    assert not page.locator("#sought-section").is_visible()
-
-
-def test_the_home_page_says_that_the_service_is_down(
-    serve: Serve, visit: Visit, database: Path
-) -> None:
-    service = serve()
-    database.rename(database.with_suffix(".gone"))
-    database.write_bytes(b"no database" * 1000)
-    page = visit(service.service)
-    page.get_by_text("El servicio no responde ahora mismo").wait_for()
-
-
-def test_the_home_page_is_text_without_scripts(serve: Serve, visit: Visit) -> None:
-    page = visit(serve().service, java_script_enabled=False)
-    assert page.get_by_role("link", name="/api/stats").is_visible()
-    assert not page.get_by_role("button").first.is_visible()
 
 
 # --- For everybody's eyes and hands --------------------------------------------------
