@@ -10,6 +10,7 @@ The settings are environment variables: see README. This process knows a registe
 the database alone; sync.py reads pages.
 """
 
+import gzip
 import hmac
 import json
 import logging
@@ -34,7 +35,7 @@ from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
 from nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
 from person import region_of
-from settings import HERE, SettingError, Settings, read_settings, set_up_process
+from settings import HERE, About, SettingError, Settings, read_settings, set_up_process
 from store import DatabaseUnavailable, Reader, check_register, open_database
 from views import KEPT_DAYS, Views, host_name, is_public, is_visit, utc_day
 
@@ -62,6 +63,7 @@ OPTIONS_HEADERS = [
 JSON = {"Content-Type": "application/json"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
+ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
 SITES_SHOWN = 1000
 STALE = timedelta(hours=36)
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
@@ -86,6 +88,7 @@ class API(Bottle):
         views: Views,
         synchroniser: Synchroniser,
         api_key: str | None,
+        about: About,
     ):
         super().__init__()
         self.register, self.reader, self.views = register, reader, views
@@ -99,10 +102,13 @@ class API(Bottle):
         self.get("/api/sites", callback=self.sites)
         self.post("/api/scrape/trigger", callback=self.trigger)
         self.get("/health", callback=self.health)
-        self.get("/", callback=static_page("index.html", HTML))
-        self.get("/404.html", callback=static_page("404.html", HTML))
-        self.get("/embed.js", callback=static_page("embed.js", SCRIPT))
-        self.get("/openapi.json", callback=static_page("openapi.json", JSON))
+        self.get("/foto/<person>", callback=self.foto)
+        self.not_found = static_page("404.html", HTML, about)
+        self.get("/", callback=static_page("index.html", HTML, about))
+        self.get("/404.html", callback=self.not_found)
+        self.get("/embed.js", callback=static_page("embed.js", SCRIPT, about))
+        self.get("/icon.svg", callback=static_page("icon.svg", ICON, about))
+        self.get("/openapi.json", callback=static_page("openapi.json", JSON, about))
 
     def wsgi(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """Answer a request with what all addresses have in common."""
@@ -115,13 +121,19 @@ class API(Bottle):
             return []
         path = environ["PATH_INFO"].rstrip("/") or "/"
         # Bottle would drop the bytes that are no UTF-8, and find the address without them.
-        environ["PATH_INFO"] = path if path.isascii() else "/-"
+        environ["PATH_INFO"] = path.encode("ascii", "replace").decode()
         return super().wsgi(environ, start)
 
-    def default_error_handler(self, error: HTTPError) -> str:
+    def default_error_handler(self, error: HTTPError) -> bytes:
+        """A problem document; a browser that asks for a page gets the 404 page."""
         detail = {404: "There is nothing at this address.", 405: "Not with this method."}
         status = error.status_code
         refused = problem(status, detail.get(status, "This request could not be answered."))
+        if status == 404 and not re.match("/(api|foto|health)(/|$)", request.path):
+            if request.method in ("GET", "HEAD") and "text/html" in header("ACCEPT"):
+                refused = self.not_found()
+            refused.set_header("Vary", "Accept, Accept-Encoding")
+        response.status = status
         response.headers.update(refused.headers)
         return refused.body
 
@@ -173,6 +185,17 @@ class API(Bottle):
             " (SELECT ended FROM last_good) AS lastSync"
         )
         return revalidated(to_json(dict(figures)), JSON)
+
+    def foto(self, person: str) -> bytes:
+        """The photo that is kept of a person who is shown."""
+        kept = self.reader.select(
+            "SELECT jpeg FROM photo WHERE person = (SELECT id FROM shown WHERE id = :id)",
+            id=person,
+        )
+        if not kept:
+            raise problem(404, "There is no photo of such a person.")
+        response.set_header("Cross-Origin-Resource-Policy", "cross-origin")
+        return answer(kept[0]["jpeg"], media_type="image/jpeg")
 
     def track(self) -> bytes:
         """Specification 4.5. No address, cookie or User-Agent is stored."""
@@ -263,13 +286,13 @@ class API(Bottle):
             raise problem(401, detail, {"WWW-Authenticate": 'Bearer realm="persona404"'})
 
 
-def database_faults_to_503(callback: Callable[[], Any]) -> Callable[[], Any]:
+def database_faults_to_503(callback: Callable[..., Any]) -> Callable[..., Any]:
     """A Bottle plugin, around each route's function."""
 
     @wraps(callback)
-    def answer_or_refuse() -> Any:
+    def answer_or_refuse(**parts: str) -> Any:
         try:
-            return callback()
+            return callback(**parts)
         except DatabaseUnavailable as error:
             log_once_a_minute(str(error))
             detail = f"The database cannot be read or written just now: {error.reason}."
@@ -370,25 +393,38 @@ def problem(
     return HTTPResponse(to_json(body), status, {**common, **(headers or {})})
 
 
-def static_page(name: str, headers: dict[str, str]) -> Callable[[], HTTPResponse]:
-    """A route's function for a file of static/. It is read now: one that is missing stops the
-    start, and no request waits for the disk."""
+def static_page(name: str, headers: dict[str, str], about: About) -> Callable[[], HTTPResponse]:
+    """A route's function for a file of static/, with `about` in it. It is read now: one that is
+    missing stops the start, and no request waits for the disk."""
     body = (HERE / "static" / name).read_bytes()
-    if headers is HTML:
-        headers = {**HTML, "Content-Security-Policy": page_policy(body)}
-    return lambda: revalidated(body, headers)
+    known = to_json({key: value for key, value in about._asdict().items() if value})
+    body = body.replace(
+        b"const ABOUT = {};", b"const ABOUT = %b;" % known.replace(b"<", b"\\u003c")
+    )
+    headers = {**headers, "Vary": "Accept-Encoding"}
+    if headers["Content-Type"] == HTML["Content-Type"]:
+        headers["Content-Security-Policy"] = page_policy(body)
+    zipped = gzip.compress(body, mtime=0)
+
+    def send() -> HTTPResponse:
+        if re.search(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", header("ACCEPT_ENCODING")):
+            return revalidated(zipped, {**headers, "Content-Encoding": "gzip"})
+        return revalidated(body, headers)
+
+    return send
 
 
 def page_policy(html: bytes) -> str:
-    """A Content-Security-Policy that lets this page run its own inline script and style, known
-    by their hashes, ask this service, show https images, and nothing else (CSP Level 3)."""
+    """A Content-Security-Policy that lets this page run this service's scripts and its own inline
+    ones and styles, known by their hashes, ask this service, show https images, and nothing else
+    (CSP Level 3)."""
 
     def hashes(tag: str) -> str:
         inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
-        return " ".join(f"'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
+        return "".join(f" 'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
 
     return (
-        f"default-src 'none'; script-src {hashes('script')}; style-src {hashes('style')};"
+        f"default-src 'none'; script-src 'self'{hashes('script')}; style-src{hashes('style')};"
         " connect-src 'self'; img-src 'self' https:;"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
@@ -427,7 +463,8 @@ def main() -> int:
 def serve(settings: Settings) -> int:
     register, database = settings.register, settings.database
     views, synchroniser = Views(database), Synchroniser(database)
-    api = API(register, Reader(database), views, synchroniser, settings.api_key)
+    about = settings.about
+    api = API(register, Reader(database), views, synchroniser, settings.api_key, about)
     use_one_cpu(settings.port)
     try:
         server = waitress.create_server(api, host=settings.host, port=settings.port, **WAITRESS)
@@ -439,8 +476,8 @@ def serve(settings: Settings) -> int:
     for host, port in getattr(server, "effective_listen", one):
         shown = f"[{host}]" if ":" in host else host
         log.info("serving %s on http://%s:%s", register, shown, port)
-    if register == "demo" and settings.host not in ("127.0.0.1", "::1", "localhost"):
-        log.warning("the persons of the register demo are made up, and are public now")
+    if about.demo and settings.host not in ("127.0.0.1", "::1", "localhost"):
+        log.warning("the persons of the register %s are made up, and are public now", register)
     views.thread.start()
     try:
         if settings.sync_at:

@@ -45,6 +45,7 @@ class Reading:
     """What one reading of the whole register gave."""
 
     persons: dict[str, Person] = field(default_factory=dict)  # by id
+    photos: dict[str, str] = field(default_factory=dict)  # addresses, as they are fetched, by id
     unreadable: list[Skipped] = field(default_factory=list)
     excluded: list[Skipped] = field(default_factory=list)  # over max_age, or several children
     stamped: list[Skipped] = field(default_factory=list)  # pass_over matched

@@ -1,4 +1,4 @@
--- The database of one register, version 4. store.py runs this file on a new database, and on
+-- The database of one register, version 5. store.py runs this file on a new database, and on
 -- an older one once its persons and views are out of the way. sync.py writes everything but the
 -- views; app.py reads everything and writes the views, and the end of a run that could not record
 -- it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
@@ -21,6 +21,17 @@ CREATE TABLE IF NOT EXISTS person (
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS person_region ON person (region);
+
+-- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the same
+-- `foto` (store.py, write_persons). After `person`, so that they are on pages of their own.
+CREATE TABLE IF NOT EXISTS photo (
+    person   TEXT PRIMARY KEY,     -- id
+    foto     TEXT NOT NULL,        -- the address that it came from
+    checked  TEXT NOT NULL,        -- when the register was last asked for it
+    etag     TEXT NOT NULL,        -- what it said then, "" for nothing
+    modified TEXT NOT NULL,        -- the same of Last-Modified
+    jpeg     BLOB NOT NULL
+) STRICT;
 
 -- Persons who were listed once and no longer are. Only the opaque id stays, to be counted.
 CREATE TABLE IF NOT EXISTS found (
@@ -109,4 +120,4 @@ WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14
 CREATE VIEW IF NOT EXISTS active AS
 SELECT coalesce((SELECT position FROM shown ORDER BY position DESC LIMIT 1), 0) AS count;
 
-PRAGMA user_version = 4;
+PRAGMA user_version = 5;

@@ -22,6 +22,18 @@ class SettingError(ValueError):
     """A setting that cannot be used: one line that names it."""
 
 
+class About(NamedTuple):
+    """What the pages tell people of the register and of the service; "" where it is not known."""
+
+    title: str  # the register's name for people
+    phone: str  # for whoever knows something
+    website: str  # the register's
+    demo: bool  # whether its persons are made up
+    photos: bool  # whether this service keeps them
+    operator: str  # who runs it
+    contact: str  # to which a family writes
+
+
 class Settings(NamedTuple):
     """All settings of README."""
 
@@ -34,6 +46,7 @@ class Settings(NamedTuple):
     reads_folder: bool  # whether its pages are a folder on this disk
     database: Path
     contact: str | None
+    about: About
 
 
 def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
@@ -50,12 +63,16 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
         raise SettingError("SYNC_AT: must be a time such as 03:00, or off")
     check_time_zone(environ.get("TZ", ""))
     profile, database = read_paths(environ)
-    reads_folder = "pages" in read_toml(profile)
+    toml = read_toml(profile)
+    reads_folder = "pages" in toml
     contact = environ.get("CONTACT") or None
     if contact and not re.fullmatch(r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", contact):
         raise SettingError("CONTACT: must be a mail or https address")
     if need_contact and not contact and not reads_folder:
         raise SettingError("CONTACT: a mail or https address must tell the register who reads it")
+    operator = environ.get("OPERATOR") or ""
+    if not operator.isprintable() or len(operator) > 200:
+        raise SettingError("OPERATOR: must be a name on one line, of at most 200 characters")
     return Settings(
         host=environ.get("HOST") or "127.0.0.1",
         port=int(port),
@@ -66,6 +83,15 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
         reads_folder=reads_folder,
         database=database,
         contact=contact,
+        about=About(
+            title=str(toml.get("title", "")),
+            phone=str(toml.get("phone", "")),
+            website=str(toml.get("website", "")),
+            demo=toml.get("demo") is True,
+            photos=toml.get("photos") is not False,
+            operator=operator,
+            contact=contact or "",
+        ),
     )
 
 

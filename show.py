@@ -13,6 +13,7 @@ from pathlib import Path
 import store
 from changes import decide
 from person import Person, Reading, Skipped, Stored
+from photos import try_photos
 from scrape.fetch import Fetcher, Refused
 from scrape.pages import ListReader, Spoilt, read_once
 from scrape.profile import Profile
@@ -50,14 +51,17 @@ def describe(record: Skipped) -> str:
 def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
     """Show what is read and what would change; write nothing, not even a lock."""
     stored = peek(settings)
+    fetcher = Fetcher(profile, settings.contact, save)
     try:
-        reading = read_register(profile, settings.contact, progress, save, stored.persons.keys())
+        reading = read_register(fetcher, progress, stored.persons.keys())
     finally:
         progress("")
     changes, outcome, reason = decide(stored, reading, profile.max_unreadable, force)
     show_reading(reading, set(changes.hidden))
     show_faults(reading)
     print(f"read: {summary(reading)}")
+    if profile.photos and (settings.reads_folder or not profile.pages):  # --pages has none
+        print(f"photos: {try_photos(fetcher, reading.photos)}")
     for note in changes.notes:
         print(f"note: {note}")
     for what in ("added", "changed", "moved", "found", "erased"):

@@ -19,7 +19,7 @@ from pathlib import Path
 from person import Person, Reading, region_of
 from settings import HERE, SettingError
 
-SCHEMA_VERSION = 4  # as schema.sql sets it
+SCHEMA_VERSION = 5  # as schema.sql sets it
 READ_SECONDS = 1.0  # how long a request waits for a lock
 
 REASONS = {  # https://www.sqlite.org/rescode.html
@@ -120,6 +120,7 @@ class Reader:
                 self.local.db = connect(self.database, READ_SECONDS)
                 self.local.db.row_factory = sqlite3.Row
                 self.local.db.execute("PRAGMA query_only = ON")
+                self.local.db.execute("PRAGMA cache_size = -1000")  # KiB; photos fill it
                 self.local.db.execute("PRAGMA temp_store = FILE")  # for long sums of views
             rows: list[sqlite3.Row] = self.local.db.execute(sql, values).fetchall()
             return rows
@@ -154,7 +155,7 @@ def upgrade(db: sqlite3.Connection) -> None:
         if version > SCHEMA_VERSION:
             text = f"its schema version {version} is newer than this program's {SCHEMA_VERSION}"
             raise DatabaseUnavailable(ValueError(text))
-        if version == 0:
+        if version in (0, 4):  # version 5 has one table more
             run_script(db, HERE / "schema.sql")
             return
         persons = stored_persons(db)
@@ -214,6 +215,10 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
         "INSERT INTO person (position, id, nombre, fecha, edad, lugar, foto, url, region)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         ((n, *person, region_of(person.lugar)) for n, person in enumerate(ordered, 1)),
+    )
+    db.execute(
+        "DELETE FROM photo WHERE NOT EXISTS"
+        " (SELECT 1 FROM person WHERE id = photo.person AND foto = photo.foto)"
     )
 
 

@@ -7,6 +7,7 @@
 
     register --read_register--> Reading --decide--> Changes --write_changes--> SQLite --> app.py
        (no lock is held on the database)       (swap: one transaction)
+    register --keep_photos--> SQLite           (then the photos, each by itself)
 
 Exit 0: done. 1: refused, withheld or failed: see the log. 2: wrong usage, setting or
 profile. 75: another synchronisation is running. The settings are those of README.
@@ -28,7 +29,8 @@ from msgspec.structs import replace
 import store
 from changes import Changes, decide
 from person import Reading
-from scrape.fetch import Refused
+from photos import keep_photos
+from scrape.fetch import Fetcher, Refused
 from scrape.profile import Profile, ProfileError, load_profile
 from scrape.reading import read_register
 from settings import HERE, SettingError, Settings, read_paths, read_settings, set_up_process
@@ -130,7 +132,8 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         try:
             log.info("read the register %s", settings.register)
             stored_ids = store.stored_persons(db).keys()
-            reading = read_register(profile, settings.contact, progress, save, stored_ids)
+            fetcher = Fetcher(profile, settings.contact, save)
+            reading = read_register(fetcher, progress, stored_ids)
             for record in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", describe(record))
             log.info("read: %s", summary(reading))
@@ -147,6 +150,10 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
             store.end_run(db, run, "failed", type(error).__name__, reading)
             raise
         finally:
+            progress("")
+            store.empty_wal(db)
+        if profile.photos:
+            keep_photos(db, fetcher, reading.photos, progress)
             progress("")
             store.empty_wal(db)
     print_line(
@@ -177,6 +184,8 @@ def swap(
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
         write_changes(db, stored, reading, changes)
+        if not profile.photos:
+            db.execute("DELETE FROM photo")
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
         store.end_run(db, run, outcome, reason, reading, **counts)
     log.info("serve: %d active", len(changes.persons))

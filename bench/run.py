@@ -214,6 +214,34 @@ def persons_against_persons(folder: Path, rounds: int, seconds: float) -> None:
           "| at least 0.95 |")  # fmt: skip
 
 
+def photos(folder: Path, rounds: int, seconds: float) -> None:
+    """300 photos of 30 KB: the speed of /foto/ID, and what they add to file and memory."""
+    without, kept = folder / "300.db", folder / "photos.db"
+    fill(kept, 300)
+    people = [person(number) for number in range(300)]
+    with closing(sqlite3.connect(kept)) as db, db:
+        db.executemany(
+            "INSERT INTO photo VALUES (?, ?, '2026-01-01T03:00:00Z', '', '', ?)",
+            ((one.id, one.foto, os.urandom(30_000)) for one in people),
+        )
+    paths = [f"/foto/{one.id}" for one in people]
+    raw = process(raw_command("30000", one_cpu=True))
+    with service(kept) as (ours, pid), service(without) as (bare_address, bare), raw as (peer, _):
+        shares = [
+            wrk(ours + paths[turn % 300], seconds).rate / wrk(peer + "/", seconds).rate
+            for turn in range(rounds)
+        ]
+        wrk(bare_address + "/api/persona-random", seconds)
+        for path in 10 * paths:
+            wait_for(ours + path)
+        memory = megabytes(pid) - megabytes(bare)
+    added = (kept.stat().st_size - without.stat().st_size) / 1e6
+    share = statistics.median(shares)
+    print(f"| /foto/ID of 30 KB, of raw waitress | {share:.2f} | at least 0.5 |")
+    print(f"| 300 photos of 30 KB | {added:.1f} MB of file, {memory:.1f} MB of memory "
+          "| under 15 MB, under 8 MB |")  # fmt: skip
+
+
 def raw_command(size: str, one_cpu: bool) -> list[str]:
     """raw.py with what app.py tells waitress, and with the headers that it sends."""
     headers = [["Content-Type", "application/json"], ["Cache-Control", "no-store"]]
@@ -397,6 +425,7 @@ def main() -> None:
         table(folder, options.rounds, options.seconds)
         print("\n| | measured | target |\n| --- | --- | --- |")
         persons_against_persons(folder, options.rounds, options.seconds)
+        photos(folder, options.rounds, options.seconds)
         while_swapping(folder, 10, 100_000)
         while_swapping(folder, 10, 5_000)
         while_locked(folder, 10)

@@ -59,6 +59,8 @@ class Page(NamedTuple):
     location: str | None  # where a redirect leads
     charset: str | None  # of its Content-Type
     body: bytes
+    etag: str = ""
+    modified: str = ""  # its Last-Modified
 
 
 class Session(requests.Session):
@@ -100,6 +102,18 @@ class Fetcher:
             path.write_bytes(page.body)
         return page
 
+    def get_photo(self, url: str, etag: str = "", modified: str = "") -> Page:
+        """Fetch an image; its status is 304 if it is still the one with this ETag or
+        Last-Modified (RFC 9110, 13). PageError and Refused as for get()."""
+        if self.profile.pages is not None:
+            return saved_page(Path(self.profile.pages), url, None, suffix="")
+        conditions = {"If-None-Match": etag, "If-Modified-Since": modified}
+        headers = {name: text for name, text in conditions.items() if text}
+        page = self.follow(url, self.check_robots, headers=headers)
+        if page.status != 200 and not (headers and page.status == 304):
+            raise PageError(f"HTTP {page.status}", page.status)
+        return page
+
     def check_time(self) -> None:
         """Refused once the run has taken RUN_SECONDS."""
         if time.monotonic() > self.run_ends:
@@ -128,13 +142,15 @@ class Fetcher:
         text = page.body[:ROBOTS_BYTES] if page.status == 200 else b""
         return Protego.parse(text.decode("utf-8-sig", "replace"))
 
-    def follow(self, url: str, check: Callable[[str], None], form: Form = None) -> Page:
+    def follow(
+        self, url: str, check: Callable[[str], None], form: Form = None, headers: Form = None
+    ) -> Page:
         """Request `url` and what it redirects to, each address once `check` has allowed it."""
         for _ in range(1 + REDIRECTS):
             if urlsplit(url).netloc not in self.hosts:
                 raise PageError("leads off the register's hosts (profile key `hosts`)")
             check(url)
-            page = self.request(url, form)
+            page = self.request(url, form, headers)
             if page.location is None:
                 return page
             if form is not None:
@@ -145,14 +161,14 @@ class Fetcher:
                 raise PageError("redirects to something that is not a web address") from None
         raise PageError(f"more than {REDIRECTS} redirects")
 
-    def request(self, url: str, form: Form) -> Page:
+    def request(self, url: str, form: Form, headers: Form) -> Page:
         """The answer to a request, which is sent again, up to TRIES times, where that may help."""
         failure, page = "", None
         for attempt in range(TRIES):
             sleep_until(self.next_request)
             wait = self.profile.pause * 2**attempt
             try:
-                page, retry_after = self.send(url, form)
+                page, retry_after = self.send(url, form, headers)
                 if page.status not in RETRY_STATUS or retry_after > RETRY_SECONDS:
                     return page
                 wait = max(wait, retry_after)
@@ -166,12 +182,13 @@ class Fetcher:
             raise PageError(failure)
         return page
 
-    def send(self, url: str, form: Form) -> tuple[Page, float]:
+    def send(self, url: str, form: Form, headers: Form) -> tuple[Page, float]:
         """The answer to one request, and the seconds that it asks to wait (RFC 9110, 10.2.3)."""
         with self.session.request(
             "GET" if form is None else "POST",
             url,
             data=form,
+            headers=headers,
             stream=True,
             timeout=(10, 30),  # seconds to connect, and between two pieces of an answer
             allow_redirects=False,
@@ -188,7 +205,15 @@ class Fetcher:
                 location = location.encode("latin-1").decode()
         kind = Message()
         kind["Content-Type"] = answer.headers.get("Content-Type", "text/html")
-        page = Page(url, answer.status_code, location, kind.get_content_charset(), bytes(body))
+        page = Page(
+            url,
+            answer.status_code,
+            location,
+            kind.get_content_charset(),
+            bytes(body),
+            answer.headers.get("ETag", ""),
+            answer.headers.get("Last-Modified", ""),
+        )
         try:
             wait = Retry().parse_retry_after(answer.headers.get("Retry-After", "0"))
         except (InvalidHeader, ValueError, OverflowError):
@@ -198,9 +223,10 @@ class Fetcher:
         return page, wait
 
 
-def page_path(folder: Path, url: str, form: Form) -> Path:
+def page_path(folder: Path, url: str, form: Form, suffix: str = ".html") -> Path:
     """The file of a saved page in `folder`: the address's path and query, the form's fields as
-    another query, `index` after a final slash, `.html` at the end; a long name ends in its hash."""
+    another query, `index` after a final slash, `suffix` at the end; a long name ends in its
+    hash."""
     parts = urlsplit(url)
     name = unquote(parts.path).lstrip("/")
     name += "index" if name.endswith("/") or not name else ""
@@ -208,15 +234,15 @@ def page_path(folder: Path, url: str, form: Form) -> Path:
     head, slash, last = name.rpartition("/")
     if len(last.encode()) > LONGEST_NAME:
         name = head + slash + last[:50] + sha256(last.encode()).hexdigest()
-    path = (folder / (name if name.endswith(".html") else f"{name}.html")).resolve()
+    path = (folder / (name if name.endswith(suffix) else name + suffix)).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise PageError("leads out of the folder")
     return path
 
 
-def saved_page(folder: Path, url: str, form: Form) -> Page:
+def saved_page(folder: Path, url: str, form: Form, suffix: str = ".html") -> Page:
     """Read a saved page. PageError where there is none."""
-    path = page_path(folder, url, form)
+    path = page_path(folder, url, form, suffix)
     if not path.is_file():
         raise PageError("there is no such page in the folder", 404)
     return Page(url, 200, None, None, path.read_bytes())

@@ -27,6 +27,7 @@ SEVERAL = r"[/;&+]|\sy\s+(?!del?\s)\S+\s+\S"
 LIST_KEYS = ("fields.url", "file_url", "last_page", "total")
 
 Texts = str | tuple[str, ...]
+Line = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{0,100}\Z")]
 
 
 class ProfileError(ValueError):
@@ -93,6 +94,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A register's description; registers/README.md explains each key."""
 
     name: Annotated[str, Meta(pattern=r"^[a-z]+\Z")] = ""  # load_profile sets it
+    title: Line = ""
+    phone: Annotated[str, Meta(pattern=r"^(\+?[0-9][0-9 ()-]{1,30})?\Z")] = ""
+    website: str | None = None
+    demo: bool = False
+    photos: bool = True
     start: Texts
     form: dict[str, str] | None = None
     first_page: Annotated[int, Meta(ge=0, le=1)] = 1
@@ -136,6 +142,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
                     raise ValueError(f"`{key}[{i}]` needs `card`: it is read on the list page")
                 self.check_place(f"{key}[{i}]", way)
         check_address("placeholder", self.placeholder)
+        check_address("website", self.website)
         if not as_tuple(self.start):
             raise ValueError("`start` has no address")
         for address in as_tuple(self.start):

@@ -10,32 +10,27 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from datetime import date
 from itertools import combinations
-from pathlib import Path
 
 from person import Reading, name_key, names_agree
 from scrape.address import https, page_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list
-from scrape.profile import Profile
 from scrape.record import Card, FilePages, Record, RecordError, read_person, says_found
 from scrape.text import NOT_TEXT, text_of
 from scrape.ways import Usage, profile_parts
 
 
 def read_register(
-    profile: Profile,
-    contact: str | None,
+    fetcher: Fetcher,
     progress: Callable[[str], None],
-    save: Path | None = None,
     stored_ids: AbstractSet[str] = frozenset(),
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
-    `contact`, a mail or https address, goes into the User-Agent; `progress` is called with each
-    line for the terminal; `save` is a folder to keep the pages in; a list that misses one of
-    `stored_ids` is read again. Refused where the list cannot be read whole, or
-    robots.txt cannot be fetched; a file page that cannot be read costs its own record."""
-    usage, fetcher = Usage(), Fetcher(profile, contact, save)
+    `progress` is called with each line for the terminal; a list that misses one of `stored_ids` is
+    read again. Refused where the list cannot be read whole, or robots.txt cannot be fetched; a file
+    page that cannot be read costs its own record."""
+    profile, usage = fetcher.profile, Usage()
     reader = ListReader(profile, fetcher, usage, progress)
     cards = read_list(reader, stored_ids)
     reading = Reading(seen=reader.seen, pages=reader.page)
@@ -102,6 +97,8 @@ def read_record(reading: Reading, record: Record) -> None:
             person = read_person(record)
             text = text_of(record.document.root) if record.document else ""
         reading.persons[person.id] = person
+        if record.photo:
+            reading.photos[person.id] = record.photo
         reading.found_on_cards += card.says_found
         reading.found_on_files += says_found(text)
     except Refused:

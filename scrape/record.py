@@ -93,6 +93,7 @@ class Record:
     files: FilePages
     document: Document | None = None  # the file page
     stamp: str = ""  # on the file page
+    photo: str = ""  # the photo's address, as it is fetched; "" for none
 
     @property
     def profile(self) -> Profile:
@@ -181,12 +182,13 @@ def read_person(record: Record) -> Person:
         record.file_page()
         check_stamp(record.stamp)
     fecha, age = first_value(record, "fecha"), age_of(record)
+    record.photo = first_value(record, "foto") or ""
     fields = {
         "nombre": name,
         "fecha": fecha and fecha.strftime("%d/%m/%Y"),
         "edad": age and str(age),
         "lugar": first_value(record, "lugar"),
-        "foto": first_value(record, "foto") or https(record.profile.placeholder or ""),
+        "foto": https(record.photo or record.profile.placeholder or ""),
     }
     for field_name, value in fields.items():
         if not value:
@@ -259,9 +261,9 @@ def age_of(record: Record) -> Age | None:
 
 
 def read_photo(record: Record, text: Text) -> str | None:
-    """The photo's address, as it is stored; None for an image that means "no photo"."""
-    address = https(web_address(text.base, text.text))
-    if any(part in address for part in as_tuple(record.profile.no_photo)):
+    """The photo's address, as it is fetched; None for an image that means "no photo"."""
+    address = web_address(text.base, text.text)
+    if any(part in https(address) for part in as_tuple(record.profile.no_photo)):
         record.files.usage.keys.add("no_photo")
         return None
     return address or None

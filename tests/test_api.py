@@ -1,17 +1,20 @@
 """The API through WSGI; test_waitress.py asks a few of the same through sockets."""
 
+import gzip
+import json
 import re
 import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from nightly import NotNow, Synchroniser
 from store import open_database, transaction, write_persons
 from support import KEY
-from support.api import Api, fill, made_up
+from support.api import ABOUT, Api, ask_wsgi, fill, made_up
 
 FIELDS = ["id", "nombre", "fecha", "edad", "lugar", "foto", "url"]
 
@@ -345,6 +348,7 @@ def test_a_wrong_number_of_days(api: Api, days: str) -> None:
         ("/", "text/html; charset=utf-8"),
         ("/404.html", "text/html; charset=utf-8"),
         ("/embed.js", "text/javascript; charset=utf-8"),
+        ("/icon.svg", "image/svg+xml"),
         ("/openapi.json", "application/json"),
     ],
 )
@@ -356,13 +360,89 @@ def test_a_page_is_revalidated_and_not_indexed(api: Api, path: str, kind: str) -
     assert api.ask(path, If_None_Match=reply.headers["etag"]).status == 304
 
 
-@pytest.mark.parametrize("path", ["/", "/404.html"])
-def test_a_page_runs_its_own_script_alone(api: Api, path: str) -> None:
+@pytest.mark.parametrize(("path", "own"), [("/", " HASH"), ("/404.html", "")])
+def test_a_page_runs_scripts_of_this_service_alone(api: Api, path: str, own: str) -> None:
     policy = api.ask(path).headers["content-security-policy"]
     assert re.sub("'sha256-[A-Za-z0-9+/]{43}='", "HASH", policy) == (
-        "default-src 'none'; script-src HASH; style-src HASH; connect-src 'self';"
+        f"default-src 'none'; script-src 'self'{own}; style-src HASH; connect-src 'self';"
         " img-src 'self' https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
+
+
+@pytest.mark.parametrize("path", ["/", "/404.html", "/embed.js", "/openapi.json"])
+@pytest.mark.parametrize(
+    ("accepted", "zipped"),
+    [
+        ("gzip", True),
+        ("br, gzip;q=0.5", True),
+        ("deflate,gzip", True),
+        ("identity", False),
+        ("gzip;q=0", False),
+        ("gzip; q=0.0, br", False),
+        ("gzipped", False),
+        ("", False),
+    ],
+)
+def test_a_page_is_compressed_for_whoever_takes_it(
+    api: Api, path: str, accepted: str, zipped: bool
+) -> None:
+    plain = api.ask(path)
+    reply = ask_wsgi(api.app, path, "", HTTP_ACCEPT_ENCODING=accepted)
+    assert reply.headers["vary"] == "Accept-Encoding"
+    assert (reply.headers.get("content-encoding") == "gzip") == zipped
+    assert (gzip.decompress(reply.body) if zipped else reply.body) == plain.body
+    assert (reply.headers["etag"] == plain.headers["etag"]) != zipped
+    again = {"HTTP_ACCEPT_ENCODING": accepted, "HTTP_IF_NONE_MATCH": reply.headers["etag"]}
+    assert ask_wsgi(api.app, path, "", **again).status == 304
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "is_page"),
+    [
+        ("/perdida", "text/html,application/xhtml+xml,*/*;q=0.8", True),
+        ("/a/b/c.html", "text/html", True),
+        ("/ñandú", "text/html", True),
+        ("/apis", "text/html", True),
+        ("/perdida", "*/*", False),
+        ("/perdida", "application/json", False),
+        ("/perdida", "", False),
+        ("/api/perdida", "text/html", False),
+        ("/api", "text/html", False),
+        ("/api/ñ", "text/html", False),
+        ("/foto/prueba-1", "text/html", False),
+        ("/foto/", "text/html", False),
+        ("/health/x", "text/html", False),
+    ],
+)
+def test_a_browser_gets_the_404_page(api: Api, path: str, accept: str, is_page: bool) -> None:
+    reply = api.ask(quote(path), Accept=accept)
+    assert reply.status == 404
+    assert reply.headers["content-type"] == (
+        "text/html; charset=utf-8" if is_page else "application/problem+json"
+    )
+    assert (reply.body == api.ask("/404.html").body) == is_page
+    assert ("content-security-policy" in reply.headers) == is_page
+
+
+@pytest.mark.parametrize(("path", "accept"), [("/perdida", "text/html"), ("/perdida", "*/*")])
+def test_caches_keep_page_and_problem_apart(api: Api, path: str, accept: str) -> None:
+    assert api.ask(path, Accept=accept).headers["vary"] == "Accept, Accept-Encoding"
+
+
+def test_the_404_page_answers_get_alone(api: Api) -> None:
+    reply = api.ask("/perdida", "POST", Accept="text/html")
+    assert reply.headers["content-type"] == "application/problem+json"
+
+
+def test_what_the_pages_say_of_the_register_is_no_markup(filled: Path) -> None:
+    about = ABOUT._replace(title="</script><b>Ñ", operator='"\\u2028')
+    api = Api(filled, about=about)
+    for path in ("/", "/embed.js"):
+        page = api.ask(path).body.decode()
+        known = re.search("const ABOUT = ({.*?});\n", page)
+        assert known
+        assert json.loads(known[1]) == {k: v for k, v in about._asdict().items() if v}
+        assert "</script><b>" not in page
 
 
 def test_browsers_keep_the_script_for_an_hour(api: Api) -> None:

@@ -2,6 +2,7 @@
 
 import http.client
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -14,10 +15,13 @@ from pathlib import Path
 
 import pytest
 
+from conftest import Figure
 from support import KEY, ROOT, TLS, missing
 from support.api import fill, made_up, request
+from support.browser import Visit, host, view_of, with_line
 from support.nginx import Instances, Nginx, Visitor
 from support.service import free_port, wait_until
+from support.web import Web
 
 pytestmark = pytest.mark.slow
 
@@ -124,6 +128,30 @@ def test_slow_clients_are_cut_off(alone: Nginx) -> None:
     ):
         slow.sendall(b"GET /api/stats HTTP/1.1\r\nHost: a")
         assert slow.recv(100) == b""  # after client_header_timeout
+
+
+def test_a_service_that_hangs_does_not_hold_back_the_sites(
+    visit: Visit, web: Web, tmp_path: Path, figure: Figure
+) -> None:
+    """The page's load waits for the script, which nginx has, and for nothing else."""
+    with closing(Instances("nginx.conf", 1, tmp_path)) as running:
+        service, visitor = running.services[0].process, running.nginx.visitor()
+        url = host(web, with_line(f"https://servicio.example:{running.nginx.port}"))
+        page = visit("about:blank")
+        view_of(page, lambda: page.goto(url))
+        for path in ("/404.html", "/icon.svg"):
+            assert visitor.ask(path).status == 200
+        service.send_signal(signal.SIGSTOP)
+        try:
+            too_old = time.monotonic() + 1.1  # for nginx's copies, in these tests
+            wait_until(lambda: time.monotonic() > too_old)
+            page.goto(url, wait_until="load")
+            loaded = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventStart")
+            assert loaded < 3000
+            assert {visitor.ask(path).status for path in ("/404.html", "/icon.svg")} == {200}
+        finally:
+            service.send_signal(signal.SIGCONT)
+    figure(f"a site's page, the service stopped behind nginx: loaded after {loaded:.0f} ms")
 
 
 # --- nginx-crowd.conf ----------------------------------------------------------------

@@ -34,6 +34,10 @@ from support.scrape import edit_profile
         ('card = "li"', 'card = "li"\nrecords = "a"', "needs one of `card` (HTML lists) and"),
         ('card = "li"', "", "needs one of `card` (HTML lists) and `records`"),
         ("max_age = 17", 'last_page = [{ card = "a" }]', "`last_page` needs {page}"),
+        ("max_age = 17", 'phone = "call us"', "at `$.phone`"),
+        ("max_age = 17", 'title = "a\\nb"', "at `$.title`"),
+        ("max_age = 17", 'website = "www.x.example"', "`website` is not an http or https address"),
+        ("max_age = 17", 'demo = "yes"', "Expected `bool`, got `str` - at `$.demo`"),
         ("max_age = 17", "form = { a = 1 }", "Expected `str`, got `int` - at `$.form"),
         ('card = "li"', 'records = "a"', "`fields.url[0]`: `label` and `attr` do not go with JSON"),
         (

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import sync
+from scrape.fetch import Fetcher
 from scrape.profile import Fields, Profile, Way, load_profile
 from scrape.reading import read_register
 from settings import read_settings
@@ -59,7 +60,7 @@ def test_the_two_commands_are_there() -> None:
 
 
 def test_every_route_is_described(database: Path) -> None:
-    described = set(re.findall(r"^### (GET|POST) (\S+)$", README, re.M))
+    described = set(re.findall(r"^### (GET|POST) (\S+)$", README.replace("/ID", "/<person>"), re.M))
     assert described == {(route.method, route.rule) for route in Api(database).app.routes}
 
 
@@ -143,7 +144,9 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
     persons = []
     for name, profile in examples:
         (tmp_path / f"{name}.toml").write_text('pages = "pages"\n' + profile)
-        reading = read_register(load_profile(tmp_path / f"{name}.toml"), None, lambda text: None)
+        reading = read_register(
+            Fetcher(load_profile(tmp_path / f"{name}.toml"), None), lambda text: None
+        )
         assert reading.unreadable == []
         persons += [fields for _, *fields in reading.persons.values()]
     spanish = ["08/03/2024", "12 años", "Villa Inventada, Ficticia"]

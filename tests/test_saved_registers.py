@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 import pytest
 from bs4 import BeautifulSoup
 
+from scrape.fetch import Fetcher
 from scrape.profile import Way, as_tuple, load_profile
 from scrape.reading import read_register
 from scrape.values import read_age, read_place
@@ -144,7 +145,7 @@ def test_no_address_is_a_place_of_sifebu(text: str, place: str | None) -> None:
 
 def test_the_demo_register() -> None:
     profile = load_profile(ROOT / "registers" / "demo.toml")
-    reading = read_register(profile, None, lambda line: None)
+    reading = read_register(Fetcher(profile, None), lambda line: None)
     assert (len(reading.persons), reading.pages, len(reading.stamped)) == (24, 3, 1)
     assert (len(reading.excluded), reading.unreadable) == (1, [])
     photos = [person.foto for person in reading.persons.values()]

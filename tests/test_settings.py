@@ -25,6 +25,8 @@ from settings import HERE, SettingError, read_settings
         ({"CONTACT": ""}, "CONTACT: a mail or https address must tell"),
         ({"TZ": "/etc/passwd"}, "TZ: /etc/passwd is no time zone"),
         ({"REGISTER": "registers/none.toml"}, "registers/none.toml: No such file"),
+        ({"OPERATOR": "a\nb"}, "OPERATOR: must be a name on one line"),
+        ({"OPERATOR": "x" * 201}, "OPERATOR: must be a name on one line"),
         ({"REGISTER": "registers/README.md"}, "the file's name must be a to z and .toml"),
         ({"REGISTER": "registers/Demo.toml"}, "the file's name must be a to z and .toml"),
         ({"REGISTER": "registers/demo1.toml"}, "the file's name must be a to z and .toml"),

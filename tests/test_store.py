@@ -143,7 +143,9 @@ def test_an_older_database_is_taken_over(version_2: Path, version: int) -> None:
 def test_version_3_is_taken_over(database: Path) -> None:
     with closing(sqlite3.connect(database)) as db, db:
         db.executescript((ROOT / "tests" / "schema-3.sql").read_text())
-        store.write_persons(db, [made_up(1)])
+        columns = "position, id, nombre, fecha, edad, lugar, foto, url, region"
+        person = [1, *made_up(1), "x"]
+        db.execute(f"INSERT INTO person ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", person)
         db.execute("INSERT INTO hidden VALUES ('prueba-9')")
         db.execute("INSERT INTO site VALUES (1, 'a.example', '2026-09-01', 7)")
         sql = "INSERT INTO run (started, ended, outcome, listed) VALUES (?, ?, 'ok', 1)"
@@ -153,6 +155,15 @@ def test_version_3_is_taken_over(database: Path) -> None:
     }  # fmt: skip
     with open_database(database, 5) as db:
         assert read_stored(db).marks == {"prueba-9": "prueba-9"}
+
+
+def test_version_4_is_taken_over(filled: Path) -> None:
+    with closing(sqlite3.connect(filled)) as db:
+        db.execute("DROP TABLE photo")
+        db.execute("PRAGMA user_version = 4")
+    assert Api(filled).get("/api/stats")["active"] == 25
+    with open_database(filled, 5) as db:
+        assert db.execute("SELECT count(*) FROM photo").fetchall() == [(0,)]
 
 
 def test_an_upgrade_that_fails_changes_nothing(

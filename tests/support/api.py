@@ -14,8 +14,19 @@ import webtest
 import app
 from nightly import Synchroniser
 from person import Person
+from settings import About
 from store import Reader, open_database, transaction, utc_now, write_persons
 from views import Views
+
+ABOUT = About(
+    title="Registro de prueba",
+    phone="134",
+    website="https://registro.example/",
+    demo=False,
+    photos=True,
+    operator="Fundación de prueba",
+    contact="nadie@registro.example",
+)
 
 
 def made_up(number: int, fecha: str = "01/02/2024") -> Person:
@@ -97,10 +108,11 @@ class Api:
         key: str | None = None,
         synchroniser: Synchroniser | None = None,
         register: str = "prueba",
+        about: About = ABOUT,
     ):
         self.views = Views(database)
         synchroniser = synchroniser or Synchroniser(database)
-        self.app = app.API(register, Reader(database), self.views, synchroniser, key)
+        self.app = app.API(register, Reader(database), self.views, synchroniser, key, about)
         self.test = webtest.TestApp(self.app)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Reply:

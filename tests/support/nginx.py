@@ -54,6 +54,8 @@ class Nginx:
             "listen 443 ssl": f"listen 127.0.0.1:{self.port} ssl",
             "/etc/letsencrypt/live/HOST/fullchain.pem": f"{TLS}/cert.pem",
             "/etc/letsencrypt/live/HOST/privkey.pem": f"{TLS}/key.pem",
+            "/var/lib/nginx/persona404": f"{folder}/cache",
+            "proxy_cache_valid 200 1m;": "proxy_cache_valid 200 1s;",
             "/run/persona404-draws": f"{folder}/draws",
             "/var/log/nginx/error.log": str(self.log),
             "HOST": "servicio.example",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from person import Reading
+from scrape.fetch import Fetcher
 from scrape.profile import load_profile
 from scrape.reading import read_register
 from support.register import Register
@@ -10,7 +11,8 @@ from support.register import Register
 
 def read(register: Register, save: Path | None = None) -> Reading:
     """Read the whole register."""
-    return read_register(load_profile(register.profile), None, lambda line: None, save)
+    fetcher = Fetcher(load_profile(register.profile), None, save)
+    return read_register(fetcher, lambda line: None)
 
 
 def edit_profile(register: Register, old: str, new: str) -> None:

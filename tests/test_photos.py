@@ -1,0 +1,412 @@
+"""The photos that the service keeps: fetched after the swap, small, and gone with their person."""
+
+import io
+import sqlite3
+import struct
+import zlib
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from photos import NIGHTS
+from scrape import photo as scrape_photo
+from scrape.fetch import PageError
+from scrape.photo import LARGEST, photo_of
+from support import ROOT
+from support.api import Api
+from support.register import Listed, Register, call_sync, slugs
+from support.scrape import add_to_profile, edit_profile
+from support.web import Answer
+
+JPEG = (("Content-Type", "image/jpeg"), ("ETag", '"1"'), ("Last-Modified", "yesterday"))
+
+
+def picture(
+    size: tuple[int, int] = (300, 400), mode: str = "RGB", kind: str = "JPEG", **options: object
+) -> bytes:
+    """An image, red above and blue below where its mode has colours."""
+    image = Image.new(mode, size)
+    colours = Image.new("RGB", size, "blue")
+    colours.paste("red", (0, 0, size[0], size[1] // 2))
+    if mode != "I;16":
+        image = colours.convert(mode)
+    body = io.BytesIO()
+    image.save(body, kind, **options)
+    return body.getvalue()
+
+
+def opened(body: bytes) -> Image.Image:
+    return Image.open(io.BytesIO(body))
+
+
+def publish(register: Register, persons: list[Listed]) -> None:
+    register.publish(persons)
+    for person in persons:
+        register.web.pages[f"/fotos/{person.slug}.jpg"] = Answer(200, picture(), JPEG)
+
+
+def kept(register: Register) -> set[str]:
+    """The persons of whom a photo is kept."""
+    return {id for (id,) in register.change("SELECT person FROM photo")}
+
+
+def asked(register: Register) -> int:
+    """How many photos the register was asked for."""
+    return sum(path.startswith("/fotos/") for path in register.web.asked)
+
+
+# --- An image ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(picture(kind="PNG"), id="png"),
+        pytest.param(picture(kind="WEBP", lossless=True), id="webp"),
+        pytest.param(picture(kind="GIF"), id="gif"),
+        pytest.param(picture(mode="P", kind="PNG"), id="palette"),
+        pytest.param(picture(mode="RGBA", kind="PNG"), id="alpha"),
+        pytest.param(picture(mode="CMYK"), id="cmyk"),
+        pytest.param(picture((6000, 8000)), id="of a telephone"),
+        pytest.param(picture((3000, 300)), id="wide"),
+        pytest.param(picture((30, 40)), id="small"),
+        pytest.param(
+            picture(kind="GIF", save_all=True, append_images=[Image.new("RGB", (300, 400))]),
+            id="animated",
+        ),
+        pytest.param(
+            picture(kind="WEBP", save_all=True, append_images=[Image.new("RGB", (300, 400))]),
+            id="animated webp",
+        ),
+    ],
+)
+def test_an_image_becomes_a_small_jpeg(body: bytes) -> None:
+    photo = opened(photo_of(body))
+    assert photo.format == "JPEG"
+    assert all(side <= limit for side, limit in zip(photo.size, LARGEST, strict=True))
+    assert photo.width / photo.height == pytest.approx(
+        opened(body).width / opened(body).height, rel=0.1
+    )
+    red, _, blue = photo.getpixel((photo.width // 2, photo.height // 5))
+    assert red > 180 > 80 > blue
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "LA", "I;16"])
+def test_an_image_without_colours_is_one_too(mode: str) -> None:
+    assert opened(photo_of(picture(mode=mode, kind="PNG"))).size == (300, 400)
+
+
+def test_16_bits_a_pixel_keep_their_tone() -> None:
+    body = io.BytesIO()
+    Image.new("I;16", (100, 100), 0x8000).save(body, "PNG")
+    assert abs(opened(photo_of(body.getvalue())).getpixel((50, 50))[0] - 0x80) < 3
+
+
+def test_what_is_transparent_is_white() -> None:
+    body = io.BytesIO()
+    Image.new("RGBA", (100, 100), (0, 0, 0, 0)).save(body, "PNG")
+    assert opened(photo_of(body.getvalue())).getpixel((50, 50)) == (255, 255, 255)
+
+
+UPRIGHT = {1: "red", 2: "red", 3: "blue", 4: "blue", 5: "side", 6: "side", 7: "side", 8: "side"}
+
+
+@pytest.mark.parametrize("orientation", UPRIGHT)
+def test_an_image_is_turned_as_its_exif_says(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    photo = opened(photo_of(picture(exif=exif)))
+    top = photo.getpixel((photo.width // 2, 5))
+    seen = "side" if photo.width > photo.height else "red" if top[0] > 128 else "blue"
+    assert seen == UPRIGHT[orientation]
+
+
+def test_metadata_stays_behind() -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "SECRETO"
+    exif.get_ifd(0x8825)[2] = (1.0, 2.0, 3.0)  # GPS
+    body = picture(exif=exif, comment=b"SECRETO", icc_profile=b"SECRETO" * 20, dpi=(7, 7))
+    assert b"SECRETO" in body
+    photo = photo_of(body)
+    assert b"SECRETO" not in photo
+    assert set(opened(photo).info) <= {"jfif", "jfif_version", "jfif_unit", "jfif_density"}
+
+
+def png_of(width: int, height: int) -> bytes:
+    """A PNG file that says it has this size, of all one colour."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        check = struct.pack(">I", zlib.crc32(name + data))
+        return struct.pack(">I", len(data)) + name + data + check
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress(b"\0" * 10_000)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    )
+
+
+BAD_IMAGES = {
+    "empty": b"",
+    "text": b"no photo",
+    "html": b"<!DOCTYPE html><img src=x>",
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="300" height="400"/>',
+    "cut jpeg": picture()[:700],
+    "cut png": picture(kind="PNG")[:300],
+    "cut gif": picture(kind="GIF")[:100],
+    "cut webp": picture(kind="WEBP")[:200],
+    "head of a jpeg": picture()[:20],
+    "bytes after the head": picture()[:300] + bytes(range(256)) * 20,
+    "50,000 x 50,000": png_of(50_000, 50_000),
+    "65,000 x 1,000": png_of(65_000, 1_000),
+    "2**31 wide": png_of(2**31 - 1, 1),
+    "no width": png_of(0, 10),
+    "missing rows": png_of(3000, 3000),
+    "a pixel": picture((1, 1), kind="PNG"),
+    "a line": picture((400, 2)),
+    "tiff": picture(kind="TIFF"),
+    "bmp": picture(kind="BMP"),
+    "ico": picture((64, 64), kind="ICO"),
+    "pdf": picture(kind="PDF"),
+    "eps": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 100 100\n",
+}
+
+
+@pytest.mark.parametrize("body", BAD_IMAGES.values(), ids=BAD_IMAGES)
+def test_what_is_no_photo_is_refused(body: bytes) -> None:
+    with pytest.raises(PageError, match="its image"):
+        photo_of(body)
+
+
+def test_bad_images_cost_themselves_alone(register: Register) -> None:
+    persons = slugs(len(BAD_IMAGES) + 2)
+    publish(register, persons)
+    for person, body in zip(persons[1:], BAD_IMAGES.values(), strict=False):
+        register.web.pages[f"/fotos/{person.slug}.jpg"] = Answer(200, body, JPEG)
+    run = register.sync()
+    assert (run.returncode, "24 active" in run.stdout) == (0, True)
+    assert kept(register) == {register.id("aa"), register.id(persons[-1].slug)}
+    assert f"photos: 24 due, {len(BAD_IMAGES)} not kept" in run.stderr
+
+
+# --- A run ---------------------------------------------------------------------------
+
+
+def test_photos_come_after_the_list(register: Register) -> None:
+    """Whoever asks while the first photo is fetched, sees the new list."""
+    publish(register, slugs(3))
+    seen = []
+
+    def look(_: BaseHTTPRequestHandler) -> Answer:
+        seen.append(register.names())
+        return Answer(200, picture(), JPEG)
+
+    register.web.pages["/fotos/aa.jpg"] = look
+    register.sync()
+    assert seen == [{"aa", "ab", "ac"}]
+    assert len(kept(register)) == 3
+
+
+def test_a_photo_is_given(register: Register) -> None:
+    publish(register, slugs(2))
+    register.web.pages["/fotos/ab.jpg"] = Answer(404)
+    register.sync()
+    api = register.api()
+    reply = api.ask(f"/foto/{register.id('aa')}")
+    assert (reply.status, opened(reply.body).size) == (200, (300, 400))
+    assert reply.headers["content-type"] == "image/jpeg"
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.headers["cross-origin-resource-policy"] == "cross-origin"
+    foto = api.get("/api/persona-random")["foto"]
+    assert foto.startswith(f"https://{register.web.host}/fotos/")
+
+
+@pytest.mark.parametrize("who", ["ab", "nobody", "..", "x'--", "%ff", "%00", "a/b"])
+def test_no_photo_is_a_problem(register: Register, who: str) -> None:
+    publish(register, slugs(2))
+    register.web.pages["/fotos/ab.jpg"] = Answer(404)
+    register.sync()
+    reply = register.api().ask(f"/foto/{register.id(who) if len(who) == 2 else who}")
+    assert (reply.status, reply.headers["content-type"]) == (404, "application/problem+json")
+
+
+def test_a_photo_is_not_given_where_the_list_is_too_old(register: Register) -> None:
+    publish(register, slugs(2))
+    register.sync()
+    register.change("UPDATE run SET ended = '2020-01-01T00:00:00Z'")
+    assert register.api().ask(f"/foto/{register.id('aa')}").status == 404
+
+
+def test_a_seventh_is_asked_for_again_each_night(register: Register) -> None:
+    persons = slugs(2 * NIGHTS)
+    publish(register, persons)
+    register.sync()
+    times: dict[str, str] = {}
+    for night in range(NIGHTS):
+        register.web.asked.clear()
+        register.sync()
+        assert asked(register) == 2
+        register.change("UPDATE photo SET checked = ? WHERE checked > '2025'", f"2024-{night + 10}")
+        times |= dict(register.change("SELECT person, checked FROM photo"))
+    assert len(set(times.values())) == NIGHTS
+
+
+def test_an_unchanged_photo_is_not_sent_again(register: Register) -> None:
+    publish(register, slugs(1))
+    register.sync()
+    sent = []
+
+    def look(handler: BaseHTTPRequestHandler) -> Answer:
+        sent.append((handler.headers["If-None-Match"], handler.headers["If-Modified-Since"]))
+        return Answer(304)
+
+    register.web.pages["/fotos/aa.jpg"] = look
+    register.sync()
+    assert sent == [('"1"', "yesterday")]
+    assert kept(register) == {register.id("aa")}
+
+
+@pytest.mark.parametrize(
+    ("answer", "stays"),
+    [
+        (Answer(404), False),
+        (Answer(410), False),
+        (Answer(403), True),
+        (Answer(500), True),
+        (Answer(429, headers=(("Retry-After", "3600"),)), True),
+        (Answer(302, headers=(("Location", "https://other.example/x.jpg"),)), True),
+        (Answer(200, b"no image"), True),
+    ],
+)
+def test_a_photo_that_is_gone_is_deleted(register: Register, answer: Answer, stays: bool) -> None:
+    publish(register, slugs(2))
+    register.sync()
+    register.web.pages["/fotos/aa.jpg"] = answer
+    register.change("UPDATE photo SET checked = '2020' WHERE person = ?", register.id("aa"))
+    run = register.sync()
+    assert run.returncode == 0
+    assert (register.id("aa") in kept(register)) == stays
+    assert register.id("ab") in kept(register)
+
+
+def test_another_address_is_another_photo(register: Register) -> None:
+    publish(register, slugs(2))
+    register.sync()
+    publish(register, [slugs(2)[0]._replace(foto="/fotos/new.jpg"), slugs(2)[1]])
+    assert "1 changed" in register.sync().stderr
+    assert kept(register) == {register.id("ab")}
+    register.web.pages["/fotos/new.jpg"] = Answer(200, picture(), JPEG)
+    register.sync()
+    assert kept(register) == {register.id("aa"), register.id("ab")}
+
+
+def test_who_moves_takes_the_photo_along(register: Register) -> None:
+    publish(register, slugs(6))
+    register.sync()
+    register.web.asked.clear()
+    register.web.edit("/lista?n=1", "/file/aa", "/expediente/aa")
+    register.web.pages["/expediente/aa"] = register.web.pages["/file/aa"]
+    assert "1 moved" in register.sync().stdout
+    assert asked(register) == 1  # the seventh
+    assert len(kept(register)) == 6
+
+
+@pytest.mark.parametrize("how", ["leaves", "--hide", "photos = false"])
+def test_a_photo_goes_with_its_person(register: Register, how: str) -> None:
+    publish(register, slugs(6))
+    register.sync()
+    if how == "leaves":
+        register.publish(slugs(6)[1:])
+        register.sync()
+    elif how == "--hide":
+        register.sync("--hide", register.id("aa"))
+    else:
+        add_to_profile(register, how)
+        register.sync()
+    assert register.id("aa") not in kept(register)
+    assert len(kept(register)) == (0 if how == "photos = false" else 5)
+    assert register.api().ask(f"/foto/{register.id('aa')}").status == 404
+
+
+def test_a_photo_of_a_child_who_was_hidden_meanwhile_is_not_kept(register: Register) -> None:
+    publish(register, slugs(2))
+
+    def hide(_: BaseHTTPRequestHandler) -> Answer:
+        call_sync(register.profile, register.database, "--hide", register.id("aa"))
+        return Answer(200, picture(), JPEG)
+
+    register.web.pages["/fotos/aa.jpg"] = hide
+    register.sync()
+    assert kept(register) == {register.id("ab")}
+
+
+def test_a_server_that_does_not_answer_is_left_alone(register: Register) -> None:
+    publish(register, slugs(20))
+    for person in slugs(20):
+        register.web.pages[f"/fotos/{person.slug}.jpg"] = Answer(503)
+    run = register.sync()
+    assert run.returncode == 0
+    assert asked(register) == 5 * 3  # tries
+    assert "photos: 5 in a row were not answered; the rest waits" in run.stderr
+
+
+@pytest.mark.parametrize("robots", [Answer(200, b"User-agent: *\nDisallow: /fotos"), Answer(200)])
+def test_robots_txt_counts_for_photos(register: Register, robots: Answer) -> None:
+    publish(register, slugs(2))
+    register.web.pages["/robots.txt"] = robots
+    assert register.sync().returncode == 0
+    assert asked(register) == (0 if robots.body else 2)
+
+
+def test_a_photo_on_another_host_needs_its_name_in_the_profile(register: Register) -> None:
+    other = register.web.host.replace("127.0.0.1", "localhost")
+    publish(register, [slugs(1)[0]._replace(foto=f"http://{other}/fotos/aa.jpg")])
+    run = register.sync()
+    assert (asked(register), "leads off the register's hosts" in run.stderr) == (0, True)
+    add_to_profile(register, f'hosts = "{other}"')
+    register.sync()
+    assert kept(register) == {register.id("aa")}
+
+
+def test_the_placeholder_is_no_photo(register: Register) -> None:
+    publish(register, [slugs(1)[0]._replace(foto="/sin_foto.png")])
+    register.sync()
+    assert (asked(register), kept(register)) == (0, set())
+
+
+def test_a_dry_run_says_how_many_can_be_kept(register: Register) -> None:
+    publish(register, slugs(12))
+    register.web.pages["/fotos/ab.jpg"] = Answer(404)
+    shown = register.sync("--dry-run").stdout
+    line = "photos: 12 persons have one; of 10 tried, 9 can be kept; 1 HTTP 404"
+    assert line in shown
+    edit_profile(register, "max_age = 17", "max_age = 17\nphotos = false")
+    assert "photos:" not in register.sync("--dry-run").stdout
+
+
+def test_an_image_that_takes_long_ends(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(_: bytes) -> bytes:
+        while True:
+            pass
+
+    publish(register, slugs(1))
+    monkeypatch.setattr("photos.photo_of", hang)
+    monkeypatch.setattr("photos.PAGE_SECONDS", 0.1)
+    assert "1 not kept: took more than 0 s" in register.sync().stderr
+
+
+def test_the_demo_s_faces_are_photos(tmp_path: Path) -> None:
+    database = tmp_path / "demo.db"
+    assert call_sync(ROOT / "registers" / "demo.toml", database).returncode == 0
+    with closing(sqlite3.connect(database)) as db:
+        bodies = [body for (body,) in db.execute("SELECT jpeg FROM photo")]
+    assert len(set(bodies)) == 23  # one of the 24 has none
+    assert Api(database).get("/api/stats")["active"] == 24
+
+
+def test_only_four_formats_are_decoded() -> None:
+    """What else Pillow knows, such as EPS, starts other programs."""
+    assert set(scrape_photo.FORMATS) == {"GIF", "JPEG", "PNG", "WEBP"}
