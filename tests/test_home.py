@@ -1,119 +1,360 @@
 """The home page, in headless Chromium."""
 
-from datetime import datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from support.api import fill, made_up
-from support.browser import Serve, Visit
+from app import PIXEL
+from person import Person
+from store import open_database, transaction
+from support import ROOT
+from support.api import ABOUT, ServedApi, fill, made_up
+from support.browser import Visit, host
+from support.web import Web
 
 pytestmark = pytest.mark.slow
 
-
-def test_the_home_page_shows_figures_and_faces(serve: Serve, visit: Visit) -> None:
-    service = serve(*[made_up(n, f"{n:02}/01/2024") for n in range(1, 31)])
-    page = visit(service.service)
-    page.get_by_text("Página 1 de 3").wait_for()
-    faces = page.locator(".faces a")
-    assert faces.count() == 12
-    assert "Persona 30 Inventada" in faces.first.inner_text()
-    assert faces.first.get_attribute("href") == made_up(30).url
-    page.get_by_role("button", name="Siguientes").click()
-    page.get_by_text("Página 2 de 3").wait_for()
-    assert "Persona 18 Inventada" in faces.first.inner_text()
-    assert page.locator("#active").inner_text() == "30"
-    assert str(datetime.now().year) in page.locator("#last-sync").inner_text()
-    line = f'<script src="{service.service}/embed.js" async></script>'
-    assert page.locator("pre").inner_text() == line
+INDEX = ROOT / "static" / "index.html"
+THIRTY = [  # with one photo: twelve requests for photos take longer than most tests
+    made_up(n, f"{n:02}/01/2024")._replace(foto=made_up(1).foto) for n in range(1, 31)
+]
+FIRST = ".faces li:first-child"
+DOWN = "El servicio no responde ahora mismo"
+Home = Callable[..., ServedApi]
 
 
-def test_the_home_page_hands_out_a_404_page_that_works(serve: Serve, visit: Visit) -> None:
-    service = serve(made_up(7))
-    page = visit(service.service)
-    page.locator("#copy[href^='blob:']").wait_for()
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Descarga una ya hecha").click()
-    html = Path(download.value.path()).read_text()
-    visit(service.host(html)).get_by_text("Persona 7 Inventada").wait_for()
+@pytest.fixture
+def home(database: Path) -> Iterator[Home]:
+    """Starts the service over some persons, with other facts about it than usual."""
+    started = []
+
+    def start(*persons: Person, **about: Any) -> ServedApi:
+        fill(database, list(persons))
+        about = {"photos": False, **about}  # fewer requests
+        started.append(ServedApi(database, about=ABOUT._replace(**about)))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
 
 
-def test_the_home_page_turns_pages_within_the_list(
-    serve: Serve, visit: Visit, database: Path
-) -> None:
-    service = serve(*map(made_up, range(1, 31)))
-    page = visit(service.service)
-    page.get_by_text("Página 1 de 3").wait_for()
-    turn = {name: page.get_by_role("button", name=name) for name in ("Anteriores", "Siguientes")}
-    turn["Anteriores"].click(force=True)  # aria-disabled: it keeps the focus, and does nothing
-    assert page.get_by_text("Página 1 de 3").is_visible()
-    turn["Siguientes"].click()
-    page.get_by_text("Página 2 de 3").wait_for()
-    page.route("**/api/personas*", lambda route: route.abort())
-    turn["Siguientes"].click()
-    page.get_by_text("El servicio no responde ahora mismo").wait_for()
-    page.unroute("**/api/personas*")
-    turn["Siguientes"].click()
-    page.get_by_text("Página 3 de 3").wait_for()
-    assert turn["Siguientes"].get_attribute("aria-disabled") == "true"
-    fill(database, [made_up(n) for n in range(1, 14)])
-    turn["Anteriores"].click()
-    page.get_by_text("Página 2 de 2").wait_for()
-    fill(database, [made_up(1)])
-    turn["Anteriores"].click()
-    page.get_by_text("Página 1 de 1").wait_for()
+def address(service: ServedApi) -> str:
+    return f"http://servicio.example:{service.port}"
 
 
-def test_the_home_page_starts_again_where_the_list_has_become_shorter(
-    serve: Serve, visit: Visit, database: Path
-) -> None:
-    service = serve(*map(made_up, range(1, 31)))
-    page = visit(service.service)
-    page.get_by_text("Página 1 de 3").wait_for()
-    fill(database, [made_up(1)])
-    page.get_by_role("button", name="Siguientes").click()
-    page.get_by_text("Página 1 de 1").wait_for()
+def keep_photo(database: Path, person: Person) -> None:
+    with open_database(database, 5) as db, transaction(db):
+        db.execute(
+            "INSERT INTO photo VALUES (?, ?, '', '', '', ?)", (person.id, person.foto, PIXEL)
+        )
 
 
-def test_the_home_page_links_to_https_only(serve: Serve, visit: Visit) -> None:
-    bad = [
-        made_up(1)._replace(url="javascript:alert(1)"),
-        made_up(2)._replace(foto="http://registro.example/2.jpg"),
+def wait_for_page(page: Any, number: int, of: int) -> None:
+    page.get_by_text(f"Página {number} de {of}", exact=True).wait_for()
+
+
+def line(service: str) -> str:
+    return f'<div data-persona404></div>\n<script src="{service}/embed.js" async></script>'
+
+
+# --- The faces -----------------------------------------------------------------------
+
+
+def test_the_first_page_has_one_link_for_each_of_twelve_children(home: Home, visit: Visit) -> None:
+    page = visit(address(home(*THIRTY)))
+    wait_for_page(page, 1, of=3)
+    links = page.locator(".faces a").evaluate_all("links => links.map((link) => link.href)")
+    assert links == [made_up(n).url for n in range(30, 18, -1)]
+    assert page.locator(f"{FIRST} a").inner_text().split("\n") == [
+        "Persona 30 Inventada",
+        "Villa Inventada, Ñandubay Ficticio",
+        "desde el 30 de enero de 2024",
     ]
-    page = visit(serve(*bad, made_up(3)).service)
-    page.get_by_text("Página 1 de 1").wait_for()
+
+
+def test_a_single_child_is_on_show_once(home: Home, visit: Visit) -> None:
+    page = visit(address(home(made_up(7, "09/12/2022"))))
+    large = page.locator("#large")
+    large.get_by_role("heading", name="Persona 7 Inventada").wait_for()
+    for text in ("Se busca", "Desapareció el 9 de diciembre de 2022 en Villa", "Tenía 12 años"):
+        assert large.get_by_text(text).is_visible()
+    link = large.get_by_role("link", name="Tengo información")
+    assert link.get_attribute("href") == made_up(7).url
+    assert large.locator("a[href='tel:134']").is_visible()
+    assert not page.locator("#rostros").is_visible()
+
+
+def test_the_large_child_is_one_with_a_face(home: Home, visit: Visit) -> None:
+    service = home(made_up(1), made_up(404), photos=False)
+    drawn = iter([made_up(404)])
+    page = visit("about:blank")
+    page.route(
+        "**/api/persona-random",
+        lambda route: route.fulfill(json=next(drawn, made_up(1))._asdict()),
+    )
+    page.goto(address(service))
+    page.locator("#large").get_by_role("img", name="Foto de Persona 1 Inventada").wait_for()
+    page.unroute("**/api/persona-random")
+
+
+@pytest.mark.parametrize(
+    ("kept", "stored", "foto", "shown"),
+    [
+        (True, True, "https://registro.example/1.jpg", "img[src^='/foto/prueba-']"),
+        (True, False, "https://registro.example/1.jpg", "span.photo"),
+        (False, False, "https://registro.example/1.jpg", "img[src$='registro.example/1.jpg']"),
+        (False, False, "https://registro.example/404.jpg", "span.photo"),
+        (False, False, "http://registro.example/1.jpg", "span.photo"),
+    ],
+)
+def test_the_photo_or_a_silhouette(
+    home: Home, visit: Visit, database: Path, kept: bool, stored: bool, foto: str, shown: str
+) -> None:
+    persons = [made_up(n)._replace(foto=foto) for n in (1, 2)]
+    service = home(*persons, photos=kept)
+    for person in persons if stored else []:
+        keep_photo(database, person)
+    page = visit(address(service))
+    for place in ("#large", FIRST):
+        page.locator(f"{place} {shown}").wait_for()
+
+
+def test_the_register_learns_of_no_visitor_if_photos_are_kept(home: Home, visit: Visit) -> None:
+    asked: list[str] = []
+    page = visit("about:blank")
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(address(home(made_up(1), made_up(2), photos=True)))
+    page.locator(".faces a").first.wait_for()
+    page.locator("#preview").scroll_into_view_if_needed()
+    page.locator("#preview h2").nth(1).wait_for()
+    assert [url for url in asked if "registro.example" in url] == []
+
+
+def test_a_file_that_is_not_https_is_not_linked(home: Home, visit: Visit) -> None:
+    bad = ["javascript:alert(1)", "http://registro.example/1", "//registro.example/1", "/1"]
+    persons = [made_up(n)._replace(url=url) for n, url in enumerate(bad, 2)]
+    page = visit(address(home(made_up(1), *persons)))
+    page.locator(".faces a").first.wait_for()
     assert page.locator(".faces a").count() == 1
 
 
-def test_the_home_page_says_that_it_is_a_demonstration(serve: Serve, visit: Visit) -> None:
-    words = "ninguna de estas personas existe"
-    page = visit(serve(made_up(1)._replace(id="demo-1")).service)
-    page.get_by_text(words).wait_for()
-    other = visit(serve(made_up(1)).service)
-    other.get_by_text("Página 1 de 1").wait_for()
-    assert not other.get_by_text(words).is_visible()
+def test_markup_shows_as_text(home: Home, visit: Visit) -> None:
+    fields = ("nombre", "lugar", "edad", "fecha")
+    page = visit(address(home(made_up(1)._replace(**{name: f"<u>{name}</u>" for name in fields}))))
+    for name in fields:
+        page.locator("#large").get_by_text(f"<u>{name}</u>").wait_for()
+    assert page.locator("u").count() == 0
 
 
-def test_the_home_page_with_nobody(serve: Serve, visit: Visit, database: Path) -> None:
-    service = serve()
-    fill(database, [])
-    page = visit(service.service)
-    page.locator("#figures").wait_for()
-    assert page.locator("#active").inner_text() == "0"
-    assert not page.locator("#sought-section").is_visible()
+@pytest.mark.parametrize("demo", [True, False])
+def test_every_invented_child_is_called_invented(home: Home, visit: Visit, demo: bool) -> None:
+    page = visit(address(home(made_up(1), made_up(2), demo=demo)))
+    page.locator("#large h2").wait_for()
+    page.locator(".faces a").first.wait_for()
+    mark = "Ejemplo: esta persona no existe"
+    assert page.locator("#large").get_by_text(mark).count() == demo
+    assert page.locator(".faces").get_by_text(mark).count() == 2 * demo
+    assert page.get_by_text("ninguna de estas personas existe").is_visible() == demo
 
 
-def test_the_home_page_says_that_the_service_is_down(
-    serve: Serve, visit: Visit, database: Path
+# --- Turning pages -------------------------------------------------------------------
+
+
+def test_turning_leads_to_the_first_face(home: Home, visit: Visit) -> None:
+    page = visit(address(home(*THIRTY)))
+    page.get_by_role("button", name="Siguientes").click()
+    wait_for_page(page, 2, of=3)
+    at = "[document.activeElement.href, document.activeElement.getBoundingClientRect().top]"
+    focused, top = page.evaluate(at)
+    assert focused == made_up(18).url
+    assert 0 <= top < 370
+
+
+def test_the_buttons_end_where_the_list_ends(home: Home, visit: Visit) -> None:
+    page = visit(address(home(*THIRTY[:13])))
+    wait_for_page(page, 1, of=2)
+    for name, number in (("Anteriores", 1), ("Siguientes", 2), ("Siguientes", 2)):
+        page.get_by_role("button", name=name).click(force=True)  # aria-disabled
+        wait_for_page(page, number, of=2)
+    states = page.locator("#paging button").evaluate_all("all => all.map((b) => b.ariaDisabled)")
+    assert states == ["false", "true"]
+
+
+def test_a_turn_that_fails_says_so_and_can_be_repeated(home: Home, visit: Visit) -> None:
+    page = visit(address(home(*THIRTY)))
+    wait_for_page(page, 1, of=3)
+    following = page.get_by_role("button", name="Siguientes")
+    page.route("**/api/personas*", lambda route: route.abort())
+    following.click()
+    page.get_by_text(f"{DOWN}. Sigues en la página 1 de 3").wait_for()
+    assert following.evaluate("button => button === document.activeElement")
+    page.unroute("**/api/personas*")
+    following.click()
+    wait_for_page(page, 2, of=3)
+
+
+def test_a_turn_waits_five_seconds(home: Home, visit: Visit) -> None:
+    page = visit(address(home(*THIRTY)), java_script_enabled=True)  # its own, for its clock
+    wait_for_page(page, 1, of=3)
+    page.clock.install(time=0)
+    page.clock.pause_at(1)
+    page.route("**/api/personas*", lambda route: None)
+    page.get_by_role("button", name="Siguientes").click()
+    page.clock.run_for(4999)
+    assert page.locator("#position").inner_text() == "Cargando…"
+    page.clock.run_for(1)
+    page.get_by_text("El servicio no responde en 5 segundos").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("left", "faces", "large"),
+    [(13, ".faces li:only-child", "visible"), (0, ".faces:empty", "hidden")],
+)
+def test_who_was_found_meanwhile_is_gone_after_a_turn(
+    home: Home, visit: Visit, database: Path, left: int, faces: str, large: str
 ) -> None:
-    service = serve()
+    page = visit(address(home(*THIRTY)))
+    wait_for_page(page, 1, of=3)
+    page.locator("#large h2").wait_for()
+    fill(database, THIRTY[:left])
+    with page.expect_response("**/api/persona-random"):  # the large child is drawn again
+        page.get_by_role("button", name="Siguientes").click()
+    page.locator(faces).wait_for(state="attached")
+    page.locator("#large").wait_for(state=large)
+
+
+def test_a_list_that_has_become_shorter_ends_with_its_last_page(
+    home: Home, visit: Visit, database: Path
+) -> None:
+    page = visit(address(home(*THIRTY)))
+    page.get_by_role("button", name="Siguientes").click()
+    wait_for_page(page, 2, of=3)
+    fill(database, THIRTY[:13])
+    page.get_by_role("button", name="Siguientes").click()
+    wait_for_page(page, 2, of=2)
+
+
+# --- Without faces -------------------------------------------------------------------
+
+
+def test_nobody_is_sought(home: Home, visit: Visit) -> None:
+    page = visit(address(home()))
+    page.get_by_text("En este momento no hay a quién mostrar.").wait_for()
+    page.locator("#large").wait_for(state="hidden")
+    assert not page.locator("#rostros, #preview, #to-faces").filter(visible=True).count()
+
+
+def test_the_service_is_down(home: Home, visit: Visit, database: Path) -> None:
+    service = home(made_up(1))
     database.rename(database.with_suffix(".gone"))
     database.write_bytes(b"no database" * 1000)
-    page = visit(service.service)
-    page.get_by_text("El servicio no responde ahora mismo").wait_for()
+    page = visit(address(service))
+    page.get_by_role("status").get_by_text(DOWN).wait_for()
+    page.locator("#large").wait_for(state="hidden")
+    assert page.locator("#line").inner_text() == line(address(service))
 
 
-def test_the_home_page_is_text_without_scripts(serve: Serve, visit: Visit) -> None:
-    page = visit(serve().service, java_script_enabled=False)
-    assert page.get_by_role("link", name="/api/stats").is_visible()
-    assert not page.get_by_role("button").first.is_visible()
+def test_without_scripts_it_says_what_it_is(home: Home, visit: Visit) -> None:
+    page = visit(address(home(made_up(1))), java_script_enabled=False)
+    assert page.locator("noscript a[href='/api/personas']").is_visible()
+    assert page.locator("button:visible, #large:visible, section:visible").count() == 1
+
+
+# --- Taking part ---------------------------------------------------------------------
+
+
+def test_the_line_is_copied(home: Home, visit: Visit) -> None:
+    service = f"http://127.0.0.1:{home(made_up(1)).port}"  # a clipboard takes https or this
+    page = visit(service, permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copiar").click()
+    page.get_by_role("status").get_by_text("Copiado.").wait_for()
+    assert page.evaluate("navigator.clipboard.readText()") == line(service)
+
+
+def test_without_a_clipboard_the_line_is_selected(home: Home, visit: Visit) -> None:
+    service = address(home(made_up(1)))
+    page = visit(service)
+    page.get_by_role("button", name="Copiar").click()
+    page.get_by_role("status").get_by_text("La línea está seleccionada").wait_for()
+    assert page.evaluate("getSelection().toString()").strip() == line(service)
+
+
+def test_the_preview_is_the_true_card(home: Home, visit: Visit) -> None:
+    page = visit(address(home(made_up(1))))
+    page.locator("#preview").scroll_into_view_if_needed()
+    for look in ("[data-theme=light]", "[data-theme=dark]", "[data-size=small]"):
+        slot = page.locator(f"#preview [data-persona404]{look}").first
+        slot.get_by_text("Persona 1 Inventada").wait_for()
+
+
+def test_the_downloaded_404_page_works_elsewhere(home: Home, visit: Visit, web: Web) -> None:
+    page = visit(address(home(made_up(7))))
+    page.locator("#download[href^='blob:']").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Descarga una ya hecha").click()
+    html = Path(download.value.path()).read_text()
+    visit(host(web, html)).get_by_text("Persona 7 Inventada").wait_for()
+
+
+# --- Figures and footer --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sites", "figures"), [(0, []), (2, ["1", "2", "2"])])
+def test_figures_need_a_site(home: Home, visit: Visit, sites: int, figures: list[str]) -> None:
+    service = home(made_up(1))
+    for number in range(sites):
+        service.views.add(f"sitio{number}.example", "prueba-1")
+    service.views.flush()
+    page = visit(address(service))
+    page.locator("time").wait_for()
+    assert page.locator("#now dd:visible").all_inner_texts() == figures
+
+
+@pytest.mark.parametrize(("days", "words"), [(0, "hoy, "), (1, "ayer, "), (9, "el ")])
+def test_the_last_reading_has_a_human_date(
+    home: Home, visit: Visit, database: Path, days: int, words: str
+) -> None:
+    service = home()
+    ended = datetime.now(UTC) - timedelta(days=days)
+    fill(database, [made_up(1)], ended.strftime("%Y-%m-%dT%H:%M:%SZ"))
+    page = visit(address(service))
+    assert page.locator("time").inner_text().startswith(words)
+
+
+WEBSITE, PHONE, MAIL = "https://registro.example/", "tel:134", "mailto:nadie@registro.example"
+CONTACT = "https://fundacion.example/familias"
+EMPTY = {"title": "", "website": "", "phone": "", "operator": "", "contact": ""}
+
+
+@pytest.mark.parametrize(
+    ("about", "links", "columns"),
+    [
+        ({}, [WEBSITE, PHONE, MAIL], 4),
+        ({"contact": CONTACT}, [WEBSITE, PHONE, CONTACT], 4),
+        ({"website": "javascript:alert(1)"}, [PHONE, MAIL], 4),
+        (EMPTY, [], 2),
+    ],
+)
+def test_the_footer_has_what_is_known(
+    home: Home, visit: Visit, about: dict[str, str], links: list[str], columns: int
+) -> None:
+    page = visit(address(home(made_up(1), **about)))
+    found = page.locator("body > footer a").evaluate_all(
+        "all => all.map((a) => a.getAttribute('href'))"
+    )
+    assert found == [*links, "/openapi.json"]
+    assert page.locator("body > footer h2:visible").count() == columns
+
+
+def test_a_link_preview_shows_no_child() -> None:
+    html = INDEX.read_text()
+    assert 'property="og:title"' in html
+    assert "og:image" not in html
+
+
+def test_the_page_is_light() -> None:
+    assert INDEX.stat().st_size <= 20_000
