@@ -105,6 +105,7 @@ class Fetcher:
     def get_photo(self, url: str, etag: str = "", modified: str = "") -> Page:
         """Fetch an image; its status is 304 if it is still the one with this ETag or
         Last-Modified (RFC 9110, 13). PageError and Refused as for get()."""
+        self.check_time()
         if self.profile.pages is not None:
             return saved_page(Path(self.profile.pages), url, None, suffix="")
         conditions = {"If-None-Match": etag, "If-Modified-Since": modified}

@@ -1,16 +1,20 @@
 """The photos that the service keeps: fetched after the swap, small, and gone with their person."""
 
 import io
+import math
 import sqlite3
 import struct
+import time
 import zlib
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
+import sync
 from photos import NIGHTS
 from scrape import photo as scrape_photo
 from scrape.fetch import PageError
@@ -396,6 +400,22 @@ def test_an_image_that_takes_long_ends(register: Register, monkeypatch: pytest.M
     monkeypatch.setattr("photos.photo_of", hang)
     monkeypatch.setattr("photos.PAGE_SECONDS", 0.1)
     assert "1 not kept: took more than 0 s" in register.sync().stderr
+
+
+def test_photos_wait_where_the_run_has_no_time_left(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(register, slugs(9))
+    write_changes = sync.write_changes
+
+    def last(*everything: Any) -> None:
+        write_changes(*everything)
+        monkeypatch.setattr(time, "monotonic", lambda: math.inf)
+
+    monkeypatch.setattr(sync, "write_changes", last)
+    run = register.sync()
+    assert (run.returncode, asked(register)) == (0, 0)
+    assert "9 active" in run.stdout
 
 
 def test_the_demo_s_faces_are_photos(tmp_path: Path) -> None:
