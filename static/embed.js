@@ -1,126 +1,252 @@
-// Shows a missing child on any page: <script src="https://HOST/embed.js" async></script>
-// It fills <div data-persona404>, or appends to the body. data-region="Salta" prefers that
-// region, data-home="/" is where "Volver al sitio" leads.
+// Shows a missing child in each <div data-persona404>, else at the end of the body.
 (() => {
-  const { src, dataset } = document.currentScript;
-
-  const api = (path, query) => {
-    const url = new URL("api/" + path, src);
-    url.search = new URLSearchParams(query);
-    return url.href;
+  const ABOUT = {};
+  const WORDS = {
+    lang: ["es", "pt", "en"],
+    sought: ["Se busca", "Procura-se", "Missing"],
+    demo: ["Ejemplo: esta persona no existe", "Exemplo: esta pessoa não existe",
+      "Example: this person does not exist"],
+    photo: ["Foto", "Foto", "Photo"],
+    none: ["Sin foto", "Sem foto", "No photo"],
+    missing: ["Desapareció el | en |.", "Desapareceu no dia | em |.", "Went missing on | in |."],
+    since: ["Falta desde el |. |", "Sem notícias desde |. |", "Missing since |. |"],
+    age: [" Tenía |.", " Tinha |.", " Age then: |."],
+    inform: ["Tengo información", "Tenho informações", "I have information"],
+    call: ["o llama al |", "ou ligue para |", "or call |"],
+    share: ["Compartir", "Compartilhar", "Share"],
+    message: ["Se busca a una niña, un niño o adolescente. Si sabes algo, avisa:",
+      "Procura-se uma criança ou adolescente. Se souber de algo, avise:",
+      "A child is missing. If you know something, say so:"],
+    another: ["Ver otra", "Ver outra", "Show another"],
+    sorry: ["Ahora no podemos mostrar a nadie más.",
+      "Agora não podemos mostrar mais ninguém.", "We cannot show anyone else now."],
+    source: ["Fuente: |", "Fonte: |", "Source: |"],
+    back: ["Volver al sitio", "Voltar ao site", "Back to the site"],
   };
+  const STYLE = `
+    :host { display: block !important; box-sizing: border-box !important; width: 100% }
+    * { box-sizing: border-box; margin: 0 }
+    slot, output { display: block }
+    article {
+      --ink: var(--persona404-ink, #1c1b1a); --paper: var(--persona404-paper, #fff);
+      --radius: var(--persona404-radius, 14px);
+      all: initial; direction: ltr; display: block; max-width: 40em; margin: 1.5em auto;
+      font: medium/1.45 var(--persona404-font, system-ui, sans-serif);
+      overflow: hidden; overflow-wrap: break-word; color: var(--ink); background: var(--paper);
+      border: 1px solid #8888; border-radius: var(--radius); box-shadow: 0 12px 32px -12px #0004;
+    }
+    .dark { --ink: var(--persona404-ink, #f3f0ec); --paper: var(--persona404-paper, #1d1c1b) }
+    header, footer, .body, .more, .small .act {
+      display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .75em;
+    }
+    header {
+      padding: .5em 1.5em; font-size: .8em;
+      color: #fff; background: var(--persona404-accent, #b3261e);
+    }
+    header b { text-transform: uppercase }
+    .body { gap: 0 }
+    .photo { flex: 5 1 13em; position: relative; overflow: hidden; background: #8883 }
+    .photo::before { content: ""; float: left; padding-top: 108% }
+    .none {
+      color: #222; text-align: center; background:
+        radial-gradient(circle at 50% 42%, #aaa 20%, #0000 21%),
+        radial-gradient(ellipse 42% 36% at 50% 100%, #aaa 99%, #0000), #ddd;
+    }
+    img { position: absolute; top: 0; width: 100%; height: 100%; object-fit: cover }
+    .text { flex: 6 1 18em; min-width: 0; padding: 1.25em 1.25em .5em }
+    h2 { margin-bottom: .35em; font-size: 1.7em; line-height: 1.12 }
+    a, button {
+      display: inline-flex; align-items: center; justify-content: center; gap: .3em;
+      min-height: 44px; font: inherit; color: inherit;
+    }
+    .do, .more > * {
+      flex: 1; padding: .5em; font-weight: bold; text-decoration: none;
+      background: none; border: 1px solid #888; border-radius: var(--radius);
+    }
+    .do { margin-top: 1em; color: var(--paper); background: var(--ink) }
+    .do, .call { display: flex }
+    .more { gap: .5em; margin: .5em 0 }
+    footer { font-size: .85em; opacity: .8 }
+    :focus-visible { outline: 3px solid var(--ink); outline-offset: 2px }
+    .small header { padding: .2em 1em }
+    .small .body { display: block; font-size: .9em }
+    .small .photo {
+      float: left; width: 6em; margin: .6em 0 .6em .8em; border-radius: var(--radius);
+    }
+    .small .text { padding: 0 }
+    .small .who { padding: .5em .8em 0; overflow: hidden }
+    .small h2 { margin: 0; font-size: 1.2em }
+    .small .act { padding: .3em .8em; min-width: min(17em, 100%) }
+    .small .do { flex: 0 1 auto; margin: 0; padding: .5em 1em }
+    .small .more, .small footer > a { display: none }`;
 
-  // What comes from the API goes in as text and attributes, never as markup.
-  const element = (name, attributes, ...children) => {
-    const made = document.createElement(name);
-    for (const key in attributes) made.setAttribute(key, attributes[key]);
-    made.append(...children);
+  // An <img name="body"> of the page hides document.body.
+  const page = (name) => Reflect.get(Document.prototype, name, document);
+  const html = page("documentElement");
+  const script = page("currentScript");
+  if (!/^http/.test(script?.src)) {
+    console.error("persona404: load embed.js with <script src>, not as a module");
+    return;
+  }
+  const service = new URL(".", script.src).href;
+
+  // Answers go in as text and properties, never as markup.
+  const element = (name, properties, ...children) => {
+    const made = Object.assign(page("createElement").call(document, name), properties);
+    made.append(...children.flat());
     return made;
   };
 
-  const draw = async (signal) => {
-    const query = dataset.region ? { region: dataset.region } : {};
-    const answer = await fetch(api("persona-random", query), { signal });
-    const person = await answer.json();
-    if (!answer.ok) throw answer.status;
-    for (const field of ["id", "nombre", "fecha", "edad", "lugar", "foto", "url"]) {
-      if (typeof person[field] !== "string") throw field;
-    }
-    for (const address of [person.foto, person.url]) {
-      if (new URL(address).protocol !== "https:") throw address;
-    }
-    return person;
-  };
+  const start = (place) => {
+    const option = (name) => place.dataset[name] || script.dataset[name] || "";
+    const tag = (option("lang") || html.lang).slice(0, 2).toLowerCase();
+    const language = Math.max(0, WORDS.lang.indexOf(tag));
+    const lang = WORDS.lang[language];
+    const small = option("size") === "small";
+    let root, card, name, photo, note, shown, asking;
 
-  const card = ({ nombre, fecha, edad, lugar, foto, url }) => {
-    const photo = element("img", {
-      class: "photo", alt: "Foto de " + nombre, referrerpolicy: "no-referrer", src: foto,
-    });
-    photo.onerror = () => photo.replaceWith(element("div", {
-      class: "photo", role: "img", "aria-label": "Sin foto de " + nombre,
-    }));
-    return [
-      element("p", {}, "Ayuda a encontrar a"),
-      photo,
-      element("p", { class: "name" }, nombre),
-      element("p", {}, `${lugar}. Fecha del caso: ${fecha}. Edad: ${edad}.`),
-      element("a", { href: url, rel: "noreferrer" }, "Ver la ficha oficial"),
-    ];
-  };
+    // Words, with a value for each "|".
+    const say = (key, ...values) =>
+      WORDS[key][language].split("|").flatMap((part, n) => [part, values[n] ?? ""]);
 
-  const place = element("div", { role: "status" });
-  const note = element("p", { role: "status" }, "Cargando…");
-  const another = element("button", { hidden: "" }, "Ver otra");
-  const back = element("a", { href: dataset.home || "/" }, "Volver al sitio");
-  let shown = {};
-  let asking = false;
+    const link = (href, text, className = "") =>
+      element("a", { href, className, rel: "noreferrer" }, text);
 
-  const show = async () => {
-    if (asking) return;
-    asking = true;
-    const limit = new AbortController();
-    setTimeout(() => limit.abort(), 3000);
-    try {
-      let person = shown;
-      for (let tries = 0; tries < 3 && person.id === shown.id; tries++) {
-        person = await draw(limit.signal);
+    const draft = ({ id, nombre, fecha, edad, lugar, foto, url }) => {
+      const lines = [id, nombre, fecha, edad, lugar, foto, url].join("\n");
+      if (!/^.+-\d+\n.+\n[\d/]+\n.+\n.*(\nhttps:.+){2}$/.test(lines)) throw lines;
+      const { title, website, phone, demo, photos } = ABOUT;
+      const { origin, host } = new URL(url);
+
+      photo = element("div", { className: "photo" }, element("img", {
+        alt: say("photo")[0],
+        referrerPolicy: "no-referrer",
+        loading: "lazy", // else it delays the page's load event
+        onerror: ({ target }) => {
+          target.parentNode.className += " none";
+          target.replaceWith(...say("none"));
+        },
+        src: photos ? `${service}foto/${id}` : foto,
+      }));
+
+      const [day, month, year] = fecha.split("/");
+      const date = element("b", {},
+        new Date(year, month - 1, day).toLocaleDateString(lang, { dateStyle: "long" }));
+      const age = language ? parseInt(edad).toLocaleString(lang, {
+        style: "unit", unit: /mes/.test(edad) ? "month" : "year", unitDisplay: "long",
+      }) : edad;
+
+      const [text] = say("message"); // no name: a message outlives the search
+      const share = navigator.share
+        ? element("button", { onclick: () => navigator.share({ text, url }).catch(() => {}) },
+          say("share"))
+        : link("https://wa.me/?text=" + encodeURIComponent(`${text} ${url}`), say("share"));
+
+      name = element("h2", { tabIndex: -1, translate: false }, nombre);
+      note = element("output");
+      card = element("article", { lang, className: small ? "small" : "" },
+        element("header", {},
+          element("b", {}, say("sought")), element("span", {}, demo ? say("demo") : [])),
+        element("div", { className: "body" }, photo,
+          element("div", { className: "text" },
+            element("div", { className: "who" }, name,
+              element("p", {},
+                small || !lugar
+                  ? say("since", date, lugar && lugar + ".")
+                  : say("missing", date, element("b", {}, lugar)),
+                say("age", age))),
+            element("div", { className: "act" },
+              link(url, say("inform"), "do"),
+              phone ? link("tel:" + phone.replace(/[^+\d]/g, ""),
+                say("call", element("b", {}, phone)), "call") : [],
+              element("div", { className: "more" },
+                share, element("button", { onclick: show }, say("another"))),
+              note,
+              element("footer", {},
+                element("p", {}, say("source", link(website || origin, title || host))),
+                link(/^(\/(?![/\\])|https:)/.test(option("home")) ? option("home") : "/",
+                  say("back")))))));
+    };
+
+    const attach = () => {
+      let host = place;
+      try {
+        root = host.attachShadow({ mode: "open" });
+      } catch { // a <ul> cannot have one: stand around it
+        host = element("div");
+        place.replaceWith(host);
+        host.append(place);
+        root = host.attachShadow({ mode: "open" });
       }
-      note.textContent = "";
-      if (person.id === shown.id) throw person.id;
-      place.replaceChildren(...card(person));
-      another.hidden = false;
-      shown = person;
-      new Image().src = api("track", { e: "view", p: person.id, d: location.hostname });
-    } catch (why) {
-      if (why === 404 && shown.id) { // nobody is sought any more
-        place.replaceChildren();
-        back.focus();
-        another.hidden = true;
-        shown = {};
+      try { // a page's policy may forbid style elements
+        const sheet = new CSSStyleSheet();
+        sheet.replaceSync(STYLE);
+        root.adoptedStyleSheets = [sheet];
+      } catch { // Safari before 16.4
+        root.append(element("style", {}, STYLE));
       }
-      note.textContent = "Ahora mismo no podemos mostrar a nadie" + (shown.id ? " más." : ".");
-    }
-    asking = false;
-  };
+      root.append(element("slot"));
+    };
 
-  another.onclick = show;
-
-  // Light or dark as the page is.
-  const css = `
-    :host { all: initial; color-scheme: inherit; display: block }
-    section {
-      max-width: 22em; margin: 1em auto; padding: 1em;
-      font: medium/1.5 system-ui, sans-serif; text-align: center; overflow-wrap: anywhere;
-      color: CanvasText; background: Canvas; border: 1px solid #767676; border-radius: .5em;
-    }
-    p { margin: .25em 0 }
-    .name { font-size: 1.4em; font-weight: bold }
-    .photo {
-      display: block; width: 12em; height: 15em; margin: .75em auto; object-fit: cover;
-      background: radial-gradient(ellipse 24% 20% at 50% 40%, #777 98%, #0000),
-        radial-gradient(ellipse 42% 36% at 50% 102%, #777 98%, #0000), #ccc;
-    }
-    a, button { display: inline-block; min-width: 44px; padding: 10px; font: inherit; color: LinkText }
-    button { border: 1px solid; border-radius: .25em; background: none; cursor: pointer }
-    [hidden] { display: none }
-    :focus-visible { outline: 3px solid; outline-offset: 2px }`;
-
-  const start = () => {
-    let host = document.querySelector("[data-persona404]");
-    if (host?.shadowRoot) return;
-    if (!host) document.body.append((host = element("div", { "data-persona404": "" })));
-    const root = host.attachShadow({ mode: "open" });
-    const names = { lang: "es", dir: "ltr", "aria-label": "Se busca" };
-    root.append(element("section", names, place, note, another, back));
-    try { // a page's Content-Security-Policy may forbid style elements
-      const sheet = new CSSStyleSheet();
-      sheet.replaceSync(css);
-      root.adoptedStyleSheets = [sheet];
-    } catch { // Safari before 16.4
-      root.append(element("style", {}, css));
-    }
+    const show = async () => {
+      if (asking) return;
+      asking = true;
+      const limit = new AbortController();
+      setTimeout(() => limit.abort(), 3000);
+      try {
+        const region = option("region");
+        let person;
+        let tries = 3;
+        do {
+          const answer = await fetch(service + "api/persona-random"
+            + (region && "?region=" + encodeURIComponent(region)), { signal: limit.signal });
+          person = await answer.json();
+          if (!answer.ok) throw answer.status;
+        } while (person.id === shown && --tries);
+        if (!tries) throw shown;
+        draft(person);
+        if (!root) attach();
+        // Light text means a dark page: rgb(255, 255, 255), oklch(1 0 0).
+        const { color } = getComputedStyle(root.host);
+        const [first, second] = color.match(/[\d.]+/g);
+        const light = /^rgb/.test(color) ? second > 160 : first > 0.7;
+        card.classList.toggle("dark", { dark: true, light: false }[option("theme")] ?? light);
+        root.lastChild.replaceWith(card);
+        if (shown) {
+          name.focus({ preventScroll: true });
+          photo.scrollIntoView({ block: "nearest" });
+        }
+        shown = person.id;
+        if (!service.includes(`//${location.host}/`)) { // the service itself is no site
+          const view = `${service}api/track?e=view&p=${shown}&d=${location.hostname}`;
+          fetch(view, { mode: "no-cors" }).catch(() => {});
+        }
+      } catch (why) {
+        if (!shown) return;
+        note.replaceChildren(...say("sorry"));
+        if (why === 404) { // nobody is sought any more
+          const slot = element("slot", { tabIndex: -1 });
+          card.replaceWith(slot);
+          slot.focus();
+          shown = "";
+        }
+      }
+      asking = false;
+    };
     show();
   };
-  if (document.readyState === "loading") addEventListener("DOMContentLoaded", start);
-  else start();
+
+  const begin = () => {
+    if (!html.querySelector("[data-persona404]")) {
+      const aside = element("aside");
+      aside.dataset.persona404 = "";
+      page("body").append(aside);
+    }
+    for (const place of html.querySelectorAll("[data-persona404]")) {
+      if (!place.persona404) start(place); // else another script has
+      place.persona404 = true;
+    }
+  };
+  if (page("readyState") !== "loading") begin();
+  else page("addEventListener").call(document, "DOMContentLoaded", begin);
 })();

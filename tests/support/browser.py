@@ -139,6 +139,16 @@ def with_line(service: str, attributes: str = "", before: str = "") -> str:
     <body><main><h1>No está</h1>{before}</main></body></html>"""
 
 
+def with_card(
+    service: str, attributes: str = "", slot: str = "", head: str = "", body: str = ""
+) -> str:
+    """A page with the two lines of README."""
+    return f"""<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>No está</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>
+    <body><main><h1>No está</h1><div data-persona404 {attributes}>{slot}</div>
+    <script src="{service}/embed.js" async></script>{body}</main></body></html>"""
+
+
 def view_of(page: Any, do: Callable[[], object]) -> None:
     """Do what shows a person, and wait until the view was answered."""
     with page.expect_response(lambda answer: "/api/track" in answer.url):
