@@ -102,14 +102,15 @@ class API(Bottle):
         self.get("/api/sites", callback=self.sites)
         self.post("/api/scrape/trigger", callback=self.trigger)
         self.get("/health", callback=self.health)
-        self.get("/foto/<person>", callback=self.foto)
-        self.not_found = static_page("404.html", HTML, about)
-        self.get("/", callback=static_page("index.html", HTML, about))
+        if about.photos:
+            self.get("/foto/<person>", callback=self.foto)
+        self.not_found = static_file("404.html", HTML, about)
+        self.get("/", callback=static_file("index.html", HTML, about))
         self.get("/404.html", callback=self.not_found)
         on_cards = about._replace(operator="", contact="")  # all sites load it: less is faster
-        self.get("/embed.js", callback=static_page("embed.js", SCRIPT, on_cards))
-        self.get("/icon.svg", callback=static_page("icon.svg", ICON, about))
-        self.get("/openapi.json", callback=static_page("openapi.json", JSON, about))
+        self.get("/embed.js", callback=static_file("embed.js", SCRIPT, on_cards))
+        self.get("/icon.svg", callback=static_file("icon.svg", ICON))
+        self.get("/openapi.json", callback=static_file("openapi.json", JSON))
 
     def wsgi(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """Answer a request with what all addresses have in common."""
@@ -132,6 +133,7 @@ class API(Bottle):
         refused = problem(status, detail.get(status, "This request could not be answered."))
         if status == 404 and not re.match("/(api|foto|health)(/|$)", request.path):
             if request.method in ("GET", "HEAD") and "text/html" in header("ACCEPT"):
+                request.environ.pop("HTTP_IF_NONE_MATCH", None)  # a 404 is never a 304
                 refused = self.not_found()
             refused.set_header("Vary", "Accept, Accept-Encoding")
         response.status = status
@@ -394,11 +396,13 @@ def problem(
     return HTTPResponse(to_json(body), status, {**common, **(headers or {})})
 
 
-def static_page(name: str, headers: dict[str, str], about: About) -> Callable[[], HTTPResponse]:
-    """A route's function for a file of static/, with `about` in it. It is read now: one that is
-    missing stops the start, and no request waits for the disk."""
+def static_file(
+    name: str, headers: dict[str, str], about: About | None = None
+) -> Callable[[], HTTPResponse]:
+    """A route's function for a file of static/, with `about` in its script. It is read now: one
+    that is missing stops the start, and no request waits for the disk."""
     body = (HERE / "static" / name).read_bytes()
-    known = to_json({key: value for key, value in about._asdict().items() if value})
+    known = to_json({key: text for key, text in about._asdict().items() if text} if about else {})
     body = body.replace(
         b"const ABOUT = {};", b"const ABOUT = %b;" % known.replace(b"<", b"\\u003c")
     )

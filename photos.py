@@ -16,11 +16,20 @@ from typing import NamedTuple
 
 from person import MANY
 from scrape.address import https
-from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
-from scrape.photo import photo_of
+from scrape.fetch import (
+    PAGE_SECONDS,
+    RETRY_STATUS,
+    Fetcher,
+    NoAnswer,
+    Page,
+    PageError,
+    Refused,
+    time_limit,
+)
+from scrape.photo import NoPhoto, photo_of
 from store import transaction, utc_now
 
-NIGHTS = 7  # in which each photo is asked for again
+RUNS = 7  # in which each photo is asked for again
 TRIED = 10  # so many by a dry run
 
 log = logging.getLogger("persona404.photos")
@@ -46,69 +55,86 @@ def keep_photos(
     due, faults = due_photos(db, addresses), Counter[str]()
     unanswered = 0  # in a row
     for count, photo in enumerate(due, 1):
-        if unanswered == MANY:
-            log.warning("photos: %d in a row were not answered; the rest waits", MANY)
-            break
         progress(f"photo {count} of {len(due)}")
-        unanswered += 1
         try:
-            with time_limit(PAGE_SECONDS):
-                page = fetcher.get_photo(addresses[photo.id], photo.etag, photo.modified)
-                unanswered = 0
-                jpeg = None if page.status == 304 else photo_of(page.body)
-            store_photo(db, photo._replace(etag=page.etag, modified=page.modified), jpeg)
-        except (PageError, Refused) as error:
+            page, jpeg = fetch_photo(fetcher, addresses[photo.id], photo)
+            unanswered = 0
+            if jpeg is not None:
+                store_photo(db, photo._replace(etag=page.etag, modified=page.modified), jpeg)
+        except NoPhoto as error:
             faults[str(error)] += 1
-            is_gone = getattr(error, "status", 0) in (404, 410)
-            unanswered *= not is_gone
-            put_off(db, photo, forget=is_gone)
-    log.info("photos: %d due, %d not kept", len(due), faults.total())
-    for fault, count in faults.most_common(MANY):
-        log.warning("photos: %d not kept: %s", count, fault)
+            with transaction(db):
+                db.execute("DELETE FROM photo WHERE person = ?", [photo.id])
+        except PageError as error:
+            faults[str(error)] += 1
+            is_answer = error.status not in RETRY_STATUS and not isinstance(error, NoAnswer)
+            unanswered = 0 if is_answer else unanswered + 1
+        except Refused as error:
+            log.warning("photos: the rest waits: %s", error)
+            break
+        with transaction(db):
+            db.execute("UPDATE photo SET checked = ? WHERE person = ?", [utc_now(), photo.id])
+        if unanswered == MANY:
+            log.warning("photos: the rest waits: %d in a row were not answered", MANY)
+            break
+    for fault, number in faults.most_common(MANY):
+        log.warning("photos: %d failed: %s", number, fault)
+    log.info("photos: %d of %d asked for, %d failed", count if due else 0, len(due), faults.total())
+
+
+def fetch_photo(fetcher: Fetcher, address: str, photo: Due) -> tuple[Page, bytes | None]:
+    """The register's answer and the photo to keep, None if it is unchanged. NoPhoto where there is
+    none any more; PageError and Refused as Fetcher.get_photo()."""
+    try:
+        with time_limit(PAGE_SECONDS):
+            page = fetcher.get_photo(address, photo.etag, photo.modified)
+            if fetcher.profile.means_no_photo(page.url):
+                raise NoPhoto("it leads to the register's image for no photo")
+            return page, None if page.status == 304 else photo_of(page.body)
+    except PageError as error:
+        raise NoPhoto(str(error)) if error.status in (404, 410) else error from None
+    except Refused:
+        raise
+    except Exception as error:  # an unforeseen one costs this photo only
+        raise PageError(type(error).__name__) from None
 
 
 def due_photos(db: sqlite3.Connection, addresses: Mapping[str, str]) -> list[Due]:
-    """All that are missing, then those of the others that were asked for longest ago."""
+    """Those that were asked for longest ago, then all that are missing, in random order: if one
+    run cannot have them all, the next ones begin elsewhere."""
     rows = db.execute(
-        "SELECT checked, id, person.foto, coalesce(etag, ''), coalesce(modified, '')"
-        " FROM person LEFT JOIN photo ON photo.person = id ORDER BY checked, id"
+        "SELECT checked IS NULL, id, person.foto, coalesce(etag, ''), coalesce(modified, '')"
+        " FROM person LEFT JOIN photo ON photo.person = id ORDER BY checked, random()"
     ).fetchall()
     rows = [row for row in rows if https(addresses.get(row[1], "")) == row[2]]
-    missing = sum(checked is None for checked, *_ in rows)
-    again = -(-(len(rows) - missing) // NIGHTS)
-    return [Due(*row) for _, *row in rows[: missing + again]]
+    missing = [Due(*row) for is_missing, *row in rows if is_missing]
+    kept = [Due(*row) for is_missing, *row in rows if not is_missing]
+    return kept[: -(-len(kept) // RUNS)] + missing
 
 
-def store_photo(db: sqlite3.Connection, photo: Due, jpeg: bytes | None) -> None:
-    """Keep a photo if its person is still stored with it; without `jpeg` the one that is kept."""
+def store_photo(db: sqlite3.Connection, photo: Due, jpeg: bytes) -> None:
+    """Keep a photo, if its person is still stored with it."""
     with transaction(db):
         db.execute(
-            "INSERT INTO photo SELECT id, foto, :now, :etag, :modified, :jpeg FROM person"
-            " WHERE id = :id AND foto = :foto AND :jpeg IS NOT NULL"
-            " ON CONFLICT DO UPDATE SET jpeg = excluded.jpeg, etag = excluded.etag,"
-            " modified = excluded.modified",
+            "INSERT OR REPLACE INTO photo SELECT id, nombre, foto, :now, :etag, :modified, :jpeg"
+            " FROM person WHERE id = :id AND foto = :foto",
             {**photo._asdict(), "now": utc_now(), "jpeg": jpeg},
         )
-        db.execute("UPDATE photo SET checked = ? WHERE person = ?", [utc_now(), photo.id])
-
-
-def put_off(db: sqlite3.Connection, photo: Due, forget: bool) -> None:
-    """A photo that cannot be had waits for its next turn; one that is gone is forgotten."""
-    with transaction(db):
-        db.execute("DELETE FROM photo WHERE person = ? AND ?", [photo.id, forget])
-        db.execute("UPDATE photo SET checked = ? WHERE person = ?", [utc_now(), photo.id])
 
 
 def try_photos(fetcher: Fetcher, addresses: Mapping[str, str]) -> str:
     """How many photos could be kept, by the first TRIED of them."""
     faults: Counter[str] = Counter()
-    tried = dict(islice(addresses.items(), TRIED))
-    for address in tried.values():
+    tried = list(islice(addresses.items(), TRIED))
+    for count, (id, address) in enumerate(tried, 1):
         try:
-            with time_limit(PAGE_SECONDS):
-                photo_of(fetcher.get_photo(address).body)
-        except (PageError, Refused) as error:
+            fetch_photo(fetcher, address, Due(id, "", "", ""))
+        except PageError as error:
             faults[str(error)] += 1
+        except Refused as error:
+            faults[str(error)] += 1
+            tried = tried[:count]
+            break
     reasons = "".join(f"; {count} {fault}" for fault, count in faults.most_common())
     kept = len(tried) - faults.total()
     return f"{len(addresses)} persons have one; of {len(tried)} tried, {kept} can be kept{reasons}"

@@ -23,9 +23,10 @@ CREATE TABLE IF NOT EXISTS person (
 CREATE INDEX IF NOT EXISTS person_region ON person (region);
 
 -- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the same
--- `foto` (store.py, write_persons). After `person`, so that they are on pages of their own.
+-- `nombre` and `foto` (store.py, write_persons): an address may come to stand for another child.
 CREATE TABLE IF NOT EXISTS photo (
     person   TEXT PRIMARY KEY,     -- id
+    nombre   TEXT NOT NULL,
     foto     TEXT NOT NULL,        -- the address that it came from
     checked  TEXT NOT NULL,        -- when the register was last asked for it
     etag     TEXT NOT NULL,        -- what it said then, "" for nothing

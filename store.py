@@ -134,11 +134,14 @@ class Reader:
 def empty_wal(db: sqlite3.Connection) -> None:
     """Empty the write-ahead log, where deleted rows would live on. If another connection uses an
     old snapshot, or the disk is full, the next run does it."""
+    ((before,),) = db.execute("PRAGMA busy_timeout").fetchall()
     try:
         db.execute("PRAGMA busy_timeout = 1000")
         done = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
     except sqlite3.Error:
         done = False
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {before}")
     if not done:
         log.warning(
             "removed data are still on the disk, in the write-ahead log: a reader holds the"
@@ -218,7 +221,8 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
     )
     db.execute(
         "DELETE FROM photo WHERE NOT EXISTS"
-        " (SELECT 1 FROM person WHERE id = photo.person AND foto = photo.foto)"
+        " (SELECT 1 FROM person"
+        " WHERE id = photo.person AND nombre = photo.nombre AND foto = photo.foto)"
     )
 
 

@@ -128,6 +128,8 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
     with store.open_database(settings.database, busy_seconds=60) as db:
         store.check_register(db, settings.register)
         run = store.begin_run(db)
+        if not profile.photos:
+            db.execute("DELETE FROM photo")
         reading = None
         try:
             log.info("read the register %s", settings.register)
@@ -152,10 +154,12 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         finally:
             progress("")
             store.empty_wal(db)
-        if profile.photos:
-            keep_photos(db, fetcher, reading.photos, progress)
-            progress("")
-            store.empty_wal(db)
+        if profile.photos and outcome == "ok":
+            try:
+                keep_photos(db, fetcher, reading.photos, progress)
+            finally:
+                progress("")
+                store.empty_wal(db)
     print_line(
         f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
@@ -184,8 +188,6 @@ def swap(
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
         write_changes(db, stored, reading, changes)
-        if not profile.photos:
-            db.execute("DELETE FROM photo")
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
         store.end_run(db, run, outcome, reason, reading, **counts)
     log.info("serve: %d active", len(changes.persons))

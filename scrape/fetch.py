@@ -33,10 +33,12 @@ TRIES = 3
 RETRY_STATUS = {429, 500, 502, 503, 504}
 RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is not tried again
 REDIRECTS = 5
+LONGEST_TAG = 200  # characters; servers refuse requests with long headers
 LONGEST_NAME = 240  # bytes; a file system takes 255
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
 Form = dict[str, str] | None  # the fields of a POST; None for a GET
+Headers = dict[str, str] | None
 
 
 class Refused(Exception):
@@ -49,6 +51,10 @@ class PageError(Exception):
     def __init__(self, reason: str, status: int = 0):
         super().__init__(reason)
         self.status = status
+
+
+class NoAnswer(PageError):
+    """The register did not answer, or not completely."""
 
 
 class Page(NamedTuple):
@@ -109,7 +115,7 @@ class Fetcher:
         if self.profile.pages is not None:
             return saved_page(Path(self.profile.pages), url, None, suffix="")
         conditions = {"If-None-Match": etag, "If-Modified-Since": modified}
-        headers = {name: text for name, text in conditions.items() if text}
+        headers = {name: text for name, text in conditions.items() if 0 < len(text) <= LONGEST_TAG}
         page = self.follow(url, self.check_robots, headers=headers)
         if page.status != 200 and not (headers and page.status == 304):
             raise PageError(f"HTTP {page.status}", page.status)
@@ -144,7 +150,7 @@ class Fetcher:
         return Protego.parse(text.decode("utf-8-sig", "replace"))
 
     def follow(
-        self, url: str, check: Callable[[str], None], form: Form = None, headers: Form = None
+        self, url: str, check: Callable[[str], None], form: Form = None, headers: Headers = None
     ) -> Page:
         """Request `url` and what it redirects to, each address once `check` has allowed it."""
         for _ in range(1 + REDIRECTS):
@@ -162,7 +168,7 @@ class Fetcher:
                 raise PageError("redirects to something that is not a web address") from None
         raise PageError(f"more than {REDIRECTS} redirects")
 
-    def request(self, url: str, form: Form, headers: Form) -> Page:
+    def request(self, url: str, form: Form, headers: Headers) -> Page:
         """The answer to a request, which is sent again, up to TRIES times, where that may help."""
         failure, page = "", None
         for attempt in range(TRIES):
@@ -180,10 +186,10 @@ class Fetcher:
             finally:
                 self.next_request = time.monotonic() + wait
         if page is None:
-            raise PageError(failure)
+            raise NoAnswer(failure)
         return page
 
-    def send(self, url: str, form: Form, headers: Form) -> tuple[Page, float]:
+    def send(self, url: str, form: Form, headers: Headers) -> tuple[Page, float]:
         """The answer to one request, and the seconds that it asks to wait (RFC 9110, 10.2.3)."""
         with self.session.request(
             "GET" if form is None else "POST",
@@ -204,13 +210,11 @@ class Fetcher:
         if location is not None:  # it is decoded as Latin-1, but most registers send UTF-8
             with suppress(UnicodeError):
                 location = location.encode("latin-1").decode()
-        kind = Message()
-        kind["Content-Type"] = answer.headers.get("Content-Type", "text/html")
         page = Page(
             url,
             answer.status_code,
             location,
-            kind.get_content_charset(),
+            charset_of(answer.headers.get("Content-Type", "text/html")),
             bytes(body),
             answer.headers.get("ETag", ""),
             answer.headers.get("Last-Modified", ""),
@@ -222,6 +226,14 @@ class Fetcher:
         if page.status == 429 and wait > RETRY_SECONDS:
             raise Refused(f"the register asks to wait {wait:.0f} s (Retry-After)")
         return page, wait
+
+
+def charset_of(content_type: str) -> str | None:
+    kind = Message()
+    kind["Content-Type"] = content_type
+    with suppress(ValueError):  # of a header with odd bytes
+        return kind.get_content_charset()
+    return None
 
 
 def page_path(folder: Path, url: str, form: Form, suffix: str = ".html") -> Path:

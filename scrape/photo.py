@@ -15,19 +15,23 @@ SMALLEST = 24  # pixels a side; less is no photo
 PIXELS = 40_000_000  # decoded at once; they take 500 MB at most
 
 
+class NoPhoto(PageError):
+    """There is no photo at an address, or none any more."""
+
+
 def photo_of(body: bytes) -> bytes:
-    """The image in `body`, of an animation the first, as a JPEG that fits into LARGEST. PageError
+    """The image in `body`, of an animation the first, as a JPEG that fits into LARGEST. NoPhoto
     where it is of no FORMATS, broken, smaller than SMALLEST or larger than PIXELS."""
     try:
         with Image.open(BytesIO(body), formats=FORMATS) as image:
             image.draft("RGB", (2 * LARGEST[0], 2 * LARGEST[1]))  # of a JPEG, decode no more
             if image.width * image.height > PIXELS or min(image.size) < SMALLEST:
-                raise PageError(f"its image has {image.width} x {image.height} pixels")
+                raise NoPhoto(f"its image has {image.width} x {image.height} pixels")
             return shrink(image)
     except PageError:
         raise
     except Exception as error:  # a file may break a decoder in any way
-        raise PageError(f"its image cannot be read: {type(error).__name__}") from None
+        raise NoPhoto(f"its image cannot be read: {type(error).__name__}") from None
 
 
 def shrink(image: Image.Image) -> bytes:
@@ -35,7 +39,7 @@ def shrink(image: Image.Image) -> bytes:
         image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     has_alpha = "A" in image.getbands() or "transparency" in image.info
     small = image.convert("RGBA" if has_alpha else "RGB")
-    small.info = image.info
+    small.info = image.info  # it has the orientation
     small.thumbnail((max(LARGEST), max(LARGEST)))
     small = ImageOps.exif_transpose(small)
     small.thumbnail(LARGEST)

@@ -14,7 +14,7 @@ import soupsieve
 import webencodings
 from msgspec import Meta, Struct
 
-from scrape.address import absolute
+from scrape.address import absolute, https
 
 # fmt: off
 MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
@@ -172,6 +172,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def stamps(self, on_card: bool) -> tuple[Way, ...]:
         """The ways of `pass_over` for the card, or for the file page."""
         return tuple(way for way in self.pass_over if way.on_card == on_card)
+
+    def means_no_photo(self, address: str) -> bool:
+        """Whether the image at `address` says that there is no photo."""
+        parts = (*as_tuple(self.no_photo), https(self.placeholder or "no address"))
+        return any(part in https(address) for part in parts)
 
     @property
     def is_numbered(self) -> bool:

@@ -79,7 +79,7 @@ class FilePages:
     fetcher: Fetcher
     usage: Usage
     today: date
-    cards: Counter[str]  # how many cards have each file page, as page_of()
+    pages: Counter[str]  # how many cards have each file page, as page_of()
     names: set[tuple[str, ...]]  # that cards have, as name_key()
     ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
     disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
@@ -102,7 +102,7 @@ class Record:
     def file_page(self) -> Document:
         """The file page, fetched once. RecordError where that fails, or it is another child's."""
         if self.document is None:
-            if self.files.cards[page_of(self.card.file)] > 1:
+            if self.files.pages[page_of(self.card.file)] > 1:
                 raise RecordError("file page", "another card has the same one", self.card.file)
             try:
                 document = read_file(self.card.file, self.files.fetcher)
@@ -147,7 +147,7 @@ def check_owner(record: Record, document: Document) -> None:
             reason = "a redirect led to it, and `nombre` is not read on both card and file page"
             raise RecordError("file page", reason)
         first = files.ends.setdefault(end, card.id)
-        if end in files.cards or first != card.id:
+        if end in files.pages or first != card.id:
             files.disputed.add(first)
             raise RecordError("file page", "a redirect led to the file page of another card")
 
@@ -263,7 +263,7 @@ def age_of(record: Record) -> Age | None:
 def read_photo(record: Record, text: Text) -> str | None:
     """The photo's address, as it is fetched; None for an image that means "no photo"."""
     address = web_address(text.base, text.text)
-    if any(part in https(address) for part in as_tuple(record.profile.no_photo)):
+    if record.profile.means_no_photo(address):
         record.files.usage.keys.add("no_photo")
         return None
     return address or None

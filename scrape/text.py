@@ -92,7 +92,7 @@ def base_of(tree: BeautifulSoup, url: str) -> str:
 
 
 def text_of(scope: Any) -> str:
-    """All text of an element, or of a JSON value without the names in it."""
+    """All text of an element, or of a JSON value without its keys."""
     if isinstance(scope, Tag):
         return visible_text(scope)
     return re.sub(r'"[^"]*": ', "", json.dumps(scope, ensure_ascii=False))

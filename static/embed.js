@@ -7,10 +7,9 @@
     demo: ["Ejemplo: esta persona no existe", "Exemplo: esta pessoa não existe",
       "Example: this person does not exist"],
     photo: ["Foto", "Foto", "Photo"],
-    none: ["Sin foto", "Sem foto", "No photo"],
     missing: ["Desapareció el | en |.", "Desapareceu no dia | em |.", "Went missing on | in |."],
     since: ["Falta desde el |. |", "Sem notícias desde |. |", "Missing since |. |"],
-    age: [" Tenía |.", " Tinha |.", " Age then: |."],
+    age: [" Tenía |.", " Tinha |.", " Aged | at the time."],
     inform: ["Tengo información", "Tenho informações", "I have information"],
     call: ["o llama al |", "ou ligue para |", "or call |"],
     share: ["Compartir", "Compartilhar", "Share"],
@@ -48,7 +47,7 @@
     .photo { flex: 5 1 13em; position: relative; overflow: hidden; background: #8883 }
     .photo::before { content: ""; float: left; padding-top: 108% }
     .none {
-      color: #222; text-align: center; background:
+      background:
         radial-gradient(circle at 50% 42%, #aaa 20%, #0000 21%),
         radial-gradient(ellipse 42% 36% at 50% 100%, #aaa 99%, #0000), #ddd;
     }
@@ -103,7 +102,7 @@
     const language = Math.max(0, WORDS.lang.indexOf(tag));
     const lang = WORDS.lang[language];
     const small = option("size") === "small";
-    let root, card, name, photo, note, shown, asking;
+    let root, card, heading, photo, note, shown, asking;
 
     // Words, with a value for each "|".
     const say = (key, ...values) =>
@@ -124,7 +123,7 @@
         loading: "lazy", // else it delays the page's load event
         onerror: ({ target }) => {
           target.parentNode.className += " none";
-          target.replaceWith(...say("none"));
+          target.remove();
         },
         src: photos ? `${service}foto/${id}` : foto,
       }));
@@ -136,20 +135,21 @@
         style: "unit", unit: /mes/.test(edad) ? "month" : "year", unitDisplay: "long",
       }) : edad;
 
-      const [text] = say("message"); // no name: a message outlives the search
+      // No name: a message outlives the search.
+      const text = (demo ? say("demo")[0] + ". " : "") + say("message")[0];
       const share = navigator.share
         ? element("button", { onclick: () => navigator.share({ text, url }).catch(() => {}) },
           say("share"))
         : link("https://wa.me/?text=" + encodeURIComponent(`${text} ${url}`), say("share"));
 
-      name = element("h2", { tabIndex: -1, translate: false }, nombre);
+      heading = element("h2", { tabIndex: -1, translate: false }, nombre);
       note = element("output");
       card = element("article", { lang, className: small ? "small" : "" },
         element("header", {},
           element("b", {}, say("sought")), element("span", {}, demo ? say("demo") : [])),
         element("div", { className: "body" }, photo,
           element("div", { className: "text" },
-            element("div", { className: "who" }, name,
+            element("div", { className: "who" }, heading,
               element("p", {},
                 small || !lugar
                   ? say("since", date, lugar && lugar + ".")
@@ -213,7 +213,7 @@
         card.classList.toggle("dark", { dark: true, light: false }[option("theme")] ?? light);
         root.lastChild.replaceWith(card);
         if (shown) {
-          name.focus({ preventScroll: true });
+          heading.focus({ preventScroll: true });
           photo.scrollIntoView({ block: "nearest" });
         }
         shown = person.id;

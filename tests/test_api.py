@@ -429,6 +429,12 @@ def test_caches_keep_page_and_problem_apart(api: Api, path: str, accept: str) ->
     assert api.ask(path, Accept=accept).headers["vary"] == "Accept, Accept-Encoding"
 
 
+def test_the_404_page_is_sent_whole_each_time(api: Api) -> None:
+    tag = api.ask("/404.html").headers["etag"]
+    reply = api.ask("/perdida", Accept="text/html", If_None_Match=tag)
+    assert (reply.status, reply.body) == (404, api.ask("/404.html").body)
+
+
 def test_the_404_page_answers_get_alone(api: Api) -> None:
     reply = api.ask("/perdida", "POST", Accept="text/html")
     assert reply.headers["content-type"] == "application/problem+json"

@@ -64,8 +64,8 @@ def keep_photo(database: Path, number: int) -> None:
     """Let the service have a photo of a person: one pixel."""
     someone = made_up(number)
     with closing(sqlite3.connect(database)) as db, db:
-        row = (someone.id, someone.foto, app.PIXEL)
-        db.execute("INSERT INTO photo VALUES (?, ?, '2026-01-01T00:00:00Z', '', '', ?)", row)
+        row = (someone.id, someone.nombre, someone.foto, app.PIXEL)
+        db.execute("INSERT INTO photo VALUES (?, ?, ?, '2026-01-01T00:00:00Z', '', '', ?)", row)
 
 
 def hold(go: threading.Event, answer: Answer) -> Callable[[BaseHTTPRequestHandler], Answer]:
@@ -136,7 +136,7 @@ SENTENCES = {
     "a month": ("es-AR", "", {"edad": "1 mes"}, ES + "Tenía 1 mes."),
     "pt": ("pt-BR", "", {}, PT + " em Villa. Tinha 12 anos."),
     "pt, months": ("PT", "", {"edad": "7 meses"}, PT + " em Villa. Tinha 7 meses."),
-    "en": ("en", "", {}, "Went missing on February 1, 2024 in Villa. Age then: 12 years."),
+    "en": ("en", "", {}, "Went missing on February 1, 2024 in Villa. Aged 12 years at the time."),
     "another language": ("fr", "", {}, ES + "Tenía 12 años."),
     "no language": ("", "", {}, ES + "Tenía 12 años."),
     "data-lang wins": ("en", 'data-lang="es"', {}, ES + "Tenía 12 años."),
@@ -145,7 +145,7 @@ SENTENCES = {
         "en",
         'data-size="small"',
         {"edad": "1 año"},
-        "Missing since February 1, 2024. Villa. Age then: 1 year.",
+        "Missing since February 1, 2024. Villa. Aged 1 year at the time.",
     ),
 }
 
@@ -184,7 +184,7 @@ def test_a_photo_that_does_not_load_becomes_a_silhouette(
     visit: Visit, web: Web, about: dict[str, object]
 ) -> None:
     page = visit(stand_in(web, person(404), about))
-    page.get_by_text("Sin foto").wait_for()
+    page.locator(".photo.none").wait_for()
     style = "e => getComputedStyle(e).backgroundImage.slice(0, 15)"
     assert page.locator(".photo").evaluate(style) == "radial-gradient"
     assert page.locator("img").count() == 0
@@ -212,6 +212,13 @@ def test_sharing_names_nobody(visit: Visit, web: Web) -> None:
     (text,) = parse_qs(urlsplit(url).query)["text"]
     assert text.endswith(made_up(1).url)
     assert "Inventada" not in text
+
+
+def test_sharing_says_that_nobody_of_the_demo_exists(visit: Visit, web: Web) -> None:
+    page = visit(stand_in(web, person(1), {"demo": True}))
+    url = page.get_by_role("link", name="Compartir").get_attribute("href")
+    (text,) = parse_qs(urlsplit(url).query)["text"]
+    assert text.startswith("Ejemplo: esta persona no existe. ")
 
 
 def test_sharing_uses_what_the_browser_has(visit: Visit, web: Web) -> None:
