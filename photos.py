@@ -56,9 +56,12 @@ def keep_photos(
     unanswered = 0  # in a row
     for count, photo in enumerate(due, 1):
         progress(f"photo {count} of {len(due)}")
+        waits = ""
         try:
             page, jpeg = fetch_photo(fetcher, addresses[photo.id], photo)
             unanswered = 0
+            if page.url != addresses[photo.id] and page.url in addresses.values():
+                raise NoPhoto("it leads to another child's")
             if jpeg is not None:
                 store_photo(db, photo._replace(etag=page.etag, modified=page.modified), jpeg)
         except NoPhoto as error:
@@ -69,13 +72,13 @@ def keep_photos(
             faults[str(error)] += 1
             is_answer = error.status not in RETRY_STATUS and not isinstance(error, NoAnswer)
             unanswered = 0 if is_answer else unanswered + 1
+            waits = f"{MANY} in a row were not answered" if unanswered == MANY else ""
         except Refused as error:
-            log.warning("photos: the rest waits: %s", error)
-            break
+            waits = str(error)
         with transaction(db):
             db.execute("UPDATE photo SET checked = ? WHERE person = ?", [utc_now(), photo.id])
-        if unanswered == MANY:
-            log.warning("photos: the rest waits: %d in a row were not answered", MANY)
+        if waits:
+            log.warning("photos: the rest waits: %s", waits)
             break
     for fault, number in faults.most_common(MANY):
         log.warning("photos: %d failed: %s", number, fault)
@@ -116,7 +119,9 @@ def store_photo(db: sqlite3.Connection, photo: Due, jpeg: bytes) -> None:
     """Keep a photo, if its person is still stored with it."""
     with transaction(db):
         db.execute(
-            "INSERT OR REPLACE INTO photo SELECT id, nombre, foto, :now, :etag, :modified, :jpeg"
+            "INSERT OR REPLACE INTO photo"
+            " (person, nombre, fecha, foto, checked, etag, modified, jpeg)"
+            " SELECT id, nombre, fecha, foto, :now, :etag, :modified, :jpeg"
             " FROM person WHERE id = :id AND foto = :foto",
             {**photo._asdict(), "now": utc_now(), "jpeg": jpeg},
         )

@@ -23,10 +23,12 @@ CREATE TABLE IF NOT EXISTS person (
 CREATE INDEX IF NOT EXISTS person_region ON person (region);
 
 -- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the same
--- `nombre` and `foto` (store.py, write_persons): an address may come to stand for another child.
+-- `nombre`, `fecha` and `foto` (store.py, write_persons): an address may come to stand for another
+-- child.
 CREATE TABLE IF NOT EXISTS photo (
     person   TEXT PRIMARY KEY,     -- id
     nombre   TEXT NOT NULL,
+    fecha    TEXT NOT NULL,
     foto     TEXT NOT NULL,        -- the address that it came from
     checked  TEXT NOT NULL,        -- when the register was last asked for it
     etag     TEXT NOT NULL,        -- what it said then, "" for nothing

@@ -220,9 +220,8 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
         ((n, *person, region_of(person.lugar)) for n, person in enumerate(ordered, 1)),
     )
     db.execute(
-        "DELETE FROM photo WHERE NOT EXISTS"
-        " (SELECT 1 FROM person"
-        " WHERE id = photo.person AND nombre = photo.nombre AND foto = photo.foto)"
+        "DELETE FROM photo WHERE (person, nombre, fecha, foto) NOT IN"
+        " (SELECT id, nombre, fecha, foto FROM person)"
     )
 
 

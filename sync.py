@@ -17,6 +17,7 @@ import argparse
 import logging
 import os
 import resource
+import shutil
 import signal
 import sqlite3
 import sys
@@ -39,6 +40,7 @@ from stored import hide, read_stored, show_who, unhide, write_changes
 
 EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
+FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
 ADVICE = (
     "if the register's pages have changed, `sync.py --dry-run` shows where its profile fails; "
@@ -128,9 +130,9 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
     with store.open_database(settings.database, busy_seconds=60) as db:
         store.check_register(db, settings.register)
         run = store.begin_run(db)
-        if not profile.photos:
-            db.execute("DELETE FROM photo")
         reading = None
+        if not profile.photos:
+            delete_photos(db)
         try:
             log.info("read the register %s", settings.register)
             stored_ids = store.stored_persons(db).keys()
@@ -155,17 +157,36 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
             progress("")
             store.empty_wal(db)
         if profile.photos and outcome == "ok":
-            try:
-                keep_photos(db, fetcher, reading.photos, progress)
-            finally:
-                progress("")
-                store.empty_wal(db)
+            update_photos(settings, db, fetcher, reading)
     print_line(
         f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
         f"{len(reading.unreadable)} unreadable, {len(changes.persons)} active"
     )
     return 0 if outcome == "ok" else 1
+
+
+def update_photos(
+    settings: Settings, db: sqlite3.Connection, fetcher: Fetcher, reading: Reading
+) -> None:
+    """Keep the photos up to date. Whatever happens to them, the run was good."""
+    try:
+        if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
+            log.warning("photos: they wait, for the disk is nearly full")
+        else:
+            keep_photos(db, fetcher, reading.photos, progress)
+    except sqlite3.Error as error:
+        log.warning("photos: the rest waits: %s", error)
+    finally:
+        progress("")
+        store.empty_wal(db)
+
+
+def delete_photos(db: sqlite3.Connection) -> None:
+    try:
+        db.execute("DELETE FROM photo")
+    except sqlite3.Error as error:  # a removal must not wait for it
+        log.error("the photos are not deleted: %s", error)
 
 
 def swap(

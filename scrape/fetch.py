@@ -270,10 +270,10 @@ def sleep_until(moment: float) -> None:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise PageError once `seconds` have passed, whatever runs then. Main thread only."""
+    """Raise NoAnswer once `seconds` have passed, whatever runs then. Main thread only."""
 
     def expire(signum: int, frame: FrameType | None) -> None:
-        raise PageError(f"took more than {seconds:.0f} s")
+        raise NoAnswer(f"took more than {seconds:.0f} s")
 
     before = signal.signal(signal.SIGALRM, expire)
     # Repeat it each second: an exception raised in a finalizer is ignored.

@@ -186,6 +186,15 @@
         root.append(element("style", {}, STYLE));
       }
       root.append(element("slot"));
+      matchMedia("(prefers-color-scheme: dark)").onchange = paint;
+    };
+
+    const paint = () => {
+      // Light text means a dark page: rgb(255, 255, 255), oklch(1 0 0).
+      const { color } = getComputedStyle(root.host);
+      const [first, second] = color.match(/[\d.]+/g);
+      const light = /^rgb/.test(color) ? second > 160 : first > 0.7;
+      card.classList.toggle("dark", { dark: true, light: false }[option("theme")] ?? light);
     };
 
     const show = async () => {
@@ -206,11 +215,7 @@
         if (!tries) throw shown;
         draft(person);
         if (!root) attach();
-        // Light text means a dark page: rgb(255, 255, 255), oklch(1 0 0).
-        const { color } = getComputedStyle(root.host);
-        const [first, second] = color.match(/[\d.]+/g);
-        const light = /^rgb/.test(color) ? second > 160 : first > 0.7;
-        card.classList.toggle("dark", { dark: true, light: false }[option("theme")] ?? light);
+        paint();
         root.lastChild.replaceWith(card);
         if (shown) {
           heading.focus({ preventScroll: true });

@@ -64,8 +64,8 @@ def keep_photo(database: Path, number: int) -> None:
     """Let the service have a photo of a person: one pixel."""
     someone = made_up(number)
     with closing(sqlite3.connect(database)) as db, db:
-        row = (someone.id, someone.nombre, someone.foto, app.PIXEL)
-        db.execute("INSERT INTO photo VALUES (?, ?, ?, '2026-01-01T00:00:00Z', '', '', ?)", row)
+        row = (someone.id, someone.nombre, someone.fecha, someone.foto, app.PIXEL)
+        db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, '2026-01-01T00:00:00Z', '', '', ?)", row)
 
 
 def hold(go: threading.Event, answer: Answer) -> Callable[[BaseHTTPRequestHandler], Answer]:
@@ -597,6 +597,15 @@ def test_the_card_is_light_or_dark_as_its_page_is(visit: Visit, web: Web, row: s
     paper = page.locator("article").evaluate("e => getComputedStyle(e).backgroundColor")
     page.emulate_media(color_scheme="light")
     assert paper == ("rgb(29, 28, 27)" if dark else "rgb(255, 255, 255)")
+
+
+def test_the_card_follows_the_visitor_s_preference(visit: Visit, web: Web) -> None:
+    page = visit(stand_in(web, person(1), head=SCHEMES))
+    page.locator("article:not(.dark)").wait_for()
+    page.emulate_media(color_scheme="dark")
+    page.locator("article.dark").wait_for()
+    page.emulate_media(color_scheme="light")
+    page.locator("article:not(.dark)").wait_for()
 
 
 def test_the_page_sets_colours_font_and_corners(visit: Visit, web: Web) -> None:

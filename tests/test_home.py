@@ -49,8 +49,8 @@ def address(service: ServedApi) -> str:
 def keep_photo(database: Path, person: Person) -> None:
     with open_database(database, 5) as db, transaction(db):
         db.execute(
-            "INSERT INTO photo VALUES (?, ?, ?, '', '', '', ?)",
-            (person.id, person.nombre, person.foto, PIXEL),
+            "INSERT INTO photo VALUES (?, ?, ?, ?, '', '', '', ?)",
+            (person.id, person.nombre, person.fecha, person.foto, PIXEL),
         )
 
 

@@ -313,6 +313,53 @@ def test_a_photo_is_never_another_child_s(register: Register) -> None:
     assert register.id("aa") in kept(register)
 
 
+def test_nor_that_of_a_namesake(register: Register) -> None:
+    publish(register, slugs(1))
+    register.sync()
+    register.web.edit("/file/aa", "01/02/2024", "01/02/2021")
+    register.web.pages["/fotos/aa.jpg"] = Answer(503)
+    register.sync()
+    assert kept(register) == set()
+
+
+def test_a_photo_that_leads_to_another_child_s_is_none(register: Register) -> None:
+    publish(register, slugs(2))
+    location = (("Location", "/fotos/ab.jpg"),)
+    register.web.pages["/fotos/aa.jpg"] = Answer(302, headers=location)
+    assert "1 failed: it leads to another child's" in register.sync().stderr
+    assert kept(register) == {register.id("ab")}
+
+
+@pytest.mark.parametrize("fault", ["full", "locked"])
+def test_a_database_that_takes_no_photo_has_a_good_run(
+    register: Register, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    publish(register, slugs(3))
+    if fault == "full":
+        monkeypatch.setattr(sync, "FREE_BYTES", 10**18)
+    else:
+        monkeypatch.setattr("photos.store_photo", fail)
+    run = register.sync()
+    assert (run.returncode, "3 active" in run.stdout, kept(register)) == (0, True, set())
+    assert "wait" in run.stderr
+
+
+def test_a_photo_that_refuses_is_not_the_first_again(register: Register) -> None:
+    publish(register, slugs(4))
+    register.sync()
+    wait = (("Retry-After", "3600"),)
+    register.web.pages["/fotos/aa.jpg"] = Answer(429, headers=wait)
+    register.change("UPDATE photo SET checked = '2020' WHERE person = ?", register.id("aa"))
+    register.change("UPDATE photo SET checked = '2021' WHERE person = ?", register.id("ab"))
+    register.sync()
+    register.web.asked.clear()
+    register.sync()
+    assert "/fotos/ab.jpg" in register.web.asked
+
+
 @pytest.mark.parametrize(
     "bad", [Answer(403), Answer(302, headers=(("Location", "https://other.example/"),))]
 )
