@@ -190,10 +190,13 @@ class API(Bottle):
         return revalidated(to_json(dict(figures)), JSON)
 
     def foto(self, person: str) -> bytes:
-        """The photo that is kept of a person who is shown."""
+        """The photo that is kept of a person who is shown. With `nombre`, only of one with that
+        name: on a page that stays open, an id may have come to stand for another child."""
         kept = self.reader.select(
-            "SELECT jpeg FROM photo WHERE person = (SELECT id FROM shown WHERE id = :id)",
+            "SELECT jpeg FROM photo WHERE person = (SELECT id FROM shown WHERE id = :id)"
+            " AND :nombre IN ('', nombre)",
             id=person,
+            nombre=parameter("nombre", ""),
         )
         if not kept:
             raise problem(404, "There is no photo of such a person.")

@@ -125,7 +125,7 @@
           target.parentNode.className += " none";
           target.remove();
         },
-        src: photos ? `${service}foto/${id}` : foto,
+        src: photos ? `${service}foto/${id}?nombre=${encodeURIComponent(nombre)}` : foto,
       }));
 
       const [day, month, year] = fecha.split("/");

@@ -90,7 +90,8 @@ def test_the_face_shows_and_the_view_counts_for_the_site(
     view_of(page, lambda: page.goto(site(service)))
     photo = page.get_by_role("img", name="Foto")
     photo.evaluate("photo => photo.decode()")  # until it is loaded
-    assert photo.get_attribute("src") == f"{service.service}/foto/prueba-7"
+    src = f"{service.service}/foto/prueba-7?nombre=Persona%207%20Inventada"
+    assert photo.get_attribute("src") == src
     service.api.views.flush()
     assert views_of(database) == [("www.sitio.example", 1)]
 
@@ -366,7 +367,9 @@ def test_a_stopped_service_leaves_the_page_alone(serve: Serve, visit: Visit) -> 
     assert_untouched(page)
 
 
-@pytest.mark.parametrize("late", ["/api/persona-random", "/foto/prueba-1", "/api/track"])
+@pytest.mark.parametrize(
+    "late", ["/api/persona-random", "/foto/prueba-1?nombre=Persona%201%20Inventada", "/api/track"]
+)
 def test_a_slow_answer_does_not_hold_back_the_load(visit: Visit, web: Web, late: str) -> None:
     go = threading.Event()
     url = stand_in(web, person(1), {"photos": True})

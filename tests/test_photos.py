@@ -229,6 +229,25 @@ def test_a_photo_is_given(register: Register) -> None:
     assert foto.startswith(f"https://{register.web.host}/fotos/")
 
 
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("", 200),
+        ("?nombre=Aa%20Inventado%20Prueba", 200),
+        ("?nombre=Otra%20Supuesta", 404),
+        ("?nombre=aa", 404),
+        ("?nombre=a&nombre=b", 400),
+        ("?nombre=%ff", 400),
+    ],
+)
+def test_a_page_that_stays_open_asks_with_the_name(
+    register: Register, query: str, status: int
+) -> None:
+    publish(register, slugs(1))
+    register.sync()
+    assert register.api().ask(f"/foto/{register.id('aa')}{query}").status == status
+
+
 @pytest.mark.parametrize("who", ["ab", "nobody", "..", "x'--", "%ff", "%00", "a/b"])
 def test_no_photo_is_a_problem(register: Register, who: str) -> None:
     publish(register, slugs(2))
