@@ -16,16 +16,7 @@ from typing import NamedTuple
 
 from person import MANY
 from scrape.address import https
-from scrape.fetch import (
-    PAGE_SECONDS,
-    RETRY_STATUS,
-    Fetcher,
-    NoAnswer,
-    Page,
-    PageError,
-    Refused,
-    time_limit,
-)
+from scrape.fetch import PAGE_SECONDS, Fetcher, NoAnswer, Page, PageError, Refused, time_limit
 from scrape.photo import NoPhoto, photo_of
 from store import transaction, utc_now
 
@@ -53,12 +44,12 @@ def keep_photos(
     """Fetch the photos that are missing and a part of the others. `addresses` are those on the
     register tonight, by id, as they are fetched."""
     due, faults = due_photos(db, addresses), Counter[str]()
-    unanswered = 0  # in a row
+    count = unanswered = 0  # the latter in a row
     for count, photo in enumerate(due, 1):
         progress(f"photo {count} of {len(due)}")
         waits = ""
         try:
-            page, jpeg = fetch_photo(fetcher, addresses[photo.id], photo)
+            page, jpeg = fetch_photo(fetcher, addresses[photo.id], photo.etag, photo.modified)
             unanswered = 0
             if page.url != addresses[photo.id] and page.url in addresses.values():
                 raise NoPhoto("it leads to another child's")
@@ -70,8 +61,7 @@ def keep_photos(
                 db.execute("DELETE FROM photo WHERE person = ?", [photo.id])
         except PageError as error:
             faults[str(error)] += 1
-            is_answer = error.status not in RETRY_STATUS and not isinstance(error, NoAnswer)
-            unanswered = 0 if is_answer else unanswered + 1
+            unanswered = unanswered + 1 if isinstance(error, NoAnswer) else 0
             waits = f"{MANY} in a row were not answered" if unanswered == MANY else ""
         except Refused as error:
             waits = str(error)
@@ -82,20 +72,24 @@ def keep_photos(
             break
     for fault, number in faults.most_common(MANY):
         log.warning("photos: %d failed: %s", number, fault)
-    log.info("photos: %d of %d asked for, %d failed", count if due else 0, len(due), faults.total())
+    log.info("photos: %d of %d asked for, %d failed", count, len(due), faults.total())
 
 
-def fetch_photo(fetcher: Fetcher, address: str, photo: Due) -> tuple[Page, bytes | None]:
+def fetch_photo(
+    fetcher: Fetcher, address: str, etag: str = "", modified: str = ""
+) -> tuple[Page, bytes | None]:
     """The register's answer and the photo to keep, None if it is unchanged. NoPhoto where there is
     none any more; PageError and Refused as Fetcher.get_photo()."""
     try:
         with time_limit(PAGE_SECONDS):
-            page = fetcher.get_photo(address, photo.etag, photo.modified)
+            page = fetcher.get_photo(address, etag, modified)
             if fetcher.profile.means_no_photo(page.url):
                 raise NoPhoto("it leads to the register's image for no photo")
             return page, None if page.status == 304 else photo_of(page.body)
     except PageError as error:
-        raise NoPhoto(str(error)) if error.status in (404, 410) else error from None
+        if error.status in (404, 410):
+            raise NoPhoto(str(error)) from None
+        raise
     except Refused:
         raise
     except Exception as error:  # an unforeseen one costs this photo only
@@ -129,17 +123,16 @@ def store_photo(db: sqlite3.Connection, photo: Due, jpeg: bytes) -> None:
 
 def try_photos(fetcher: Fetcher, addresses: Mapping[str, str]) -> str:
     """How many photos could be kept, by the first TRIED of them."""
-    faults: Counter[str] = Counter()
-    tried = list(islice(addresses.items(), TRIED))
-    for count, (id, address) in enumerate(tried, 1):
+    kept, faults = 0, Counter[str]()
+    for address in islice(addresses.values(), TRIED):
         try:
-            fetch_photo(fetcher, address, Due(id, "", "", ""))
+            fetch_photo(fetcher, address)
+            kept += 1
         except PageError as error:
             faults[str(error)] += 1
         except Refused as error:
             faults[str(error)] += 1
-            tried = tried[:count]
             break
+    tried = kept + faults.total()
     reasons = "".join(f"; {count} {fault}" for fault, count in faults.most_common())
-    kept = len(tried) - faults.total()
-    return f"{len(addresses)} persons have one; of {len(tried)} tried, {kept} can be kept{reasons}"
+    return f"{len(addresses)} persons have one; of {tried} tried, {kept} can be kept{reasons}"

@@ -79,7 +79,7 @@ def write_changes(
             [new, old],
         )
         db.execute("DELETE FROM person_views WHERE person = ?", [old])
-        db.execute("UPDATE OR REPLACE photo SET person = ? WHERE person = ?", [new, old])
+        db.execute("UPDATE photo SET person = ? WHERE person = ?", [new, old])
     if changes.added:
         db.execute("UPDATE hidden SET listed = 0")
     for_each("UPDATE hidden SET listed = 1 WHERE id = ?", set(changes.hidden.values()))

@@ -172,7 +172,7 @@ def update_photos(
     """Keep the photos up to date. Whatever happens to them, the run was good."""
     try:
         if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
-            log.warning("photos: they wait, for the disk is nearly full")
+            log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
         else:
             keep_photos(db, fetcher, reading.photos, progress)
     except sqlite3.Error as error:
@@ -183,6 +183,7 @@ def update_photos(
 
 
 def delete_photos(db: sqlite3.Connection) -> None:
+    """Delete all photos, for a profile that says `photos = false`."""
     try:
         db.execute("DELETE FROM photo")
     except sqlite3.Error as error:  # a removal must not wait for it

@@ -54,7 +54,7 @@ class PageError(Exception):
 
 
 class NoAnswer(PageError):
-    """The register did not answer, or not completely."""
+    """The register did not answer, or not completely, or not just now (RETRY_STATUS)."""
 
 
 class Page(NamedTuple):
@@ -100,8 +100,7 @@ class Fetcher:
         if self.profile.pages is not None:
             return saved_page(Path(self.profile.pages), url, form)
         page = self.follow(url, self.check_robots, form)
-        if page.status != 200:
-            raise PageError(f"HTTP {page.status}", page.status)
+        check_status(page, 200)
         if self.save is not None:
             path = page_path(self.save, url, form)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,8 +116,7 @@ class Fetcher:
         conditions = {"If-None-Match": etag, "If-Modified-Since": modified}
         headers = {name: text for name, text in conditions.items() if 0 < len(text) <= LONGEST_TAG}
         page = self.follow(url, self.check_robots, headers=headers)
-        if page.status != 200 and not (headers and page.status == 304):
-            raise PageError(f"HTTP {page.status}", page.status)
+        check_status(page, *((200, 304) if headers else (200,)))
         return page
 
     def check_time(self) -> None:
@@ -226,6 +224,13 @@ class Fetcher:
         if page.status == 429 and wait > RETRY_SECONDS:
             raise Refused(f"the register asks to wait {wait:.0f} s (Retry-After)")
         return page, wait
+
+
+def check_status(page: Page, *expected: int) -> None:
+    """PageError for another status; NoAnswer for one that a later request may not meet."""
+    if page.status not in expected:
+        kind = NoAnswer if page.status in RETRY_STATUS else PageError
+        raise kind(f"HTTP {page.status}", page.status)
 
 
 def charset_of(content_type: str) -> str | None:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
-import msgspec
 import soupsieve
 
 from person import MANY, person_id
@@ -214,8 +213,7 @@ def read_page(reader: ListReader, address: str, number: int) -> ListPage:
 def read_cards(reader: ListReader, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = reader.profile
-    fields = itertools.chain(*msgspec.structs.astuple(profile.fields))
-    ways = {way for way in (*fields, *profile.file_url) if way.on_card}
+    ways = profile.card_ways
     stamps = profile.stamps(on_card=True)
     starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
     list_pages = {page_of(address) for address in (document.base, document.url, *starts)}

@@ -169,6 +169,12 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         lists = {f"fields.{name}": ways for name, ways in fields.items()}
         return {key: getattr(self, key) for key in keys} | lists
 
+    @property
+    def card_ways(self) -> set[Way]:
+        """The ways to a field or to the file page that are followed on each card."""
+        ways = sum(msgspec.structs.astuple(self.fields), self.file_url)
+        return {way for way in ways if way.on_card}
+
     def stamps(self, on_card: bool) -> tuple[Way, ...]:
         """The ways of `pass_over` for the card, or for the file page."""
         return tuple(way for way in self.pass_over if way.on_card == on_card)

@@ -3,11 +3,9 @@ over https on a third. Skipped where the browser or a checker is missing, unless
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import threading
 from collections.abc import Callable
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-import app
 from support import ROOT, missing
-from support.api import ABOUT, Api, ask_wsgi, fill, made_up, views_of
+from support.api import ABOUT, Api, ask_wsgi, fill, keep_photo, made_up, views_of
 from support.browser import Serve, Served, Visit, host, settle, view_of, with_card, with_line
 from support.service import Service, wait_until
 from support.web import Answer, Web
@@ -60,14 +57,6 @@ def site(served: Served, **card: str) -> str:
     return served.host(with_card(served.service, **card))
 
 
-def keep_photo(database: Path, number: int) -> None:
-    """Let the service have a photo of a person: one pixel."""
-    someone = made_up(number)
-    with closing(sqlite3.connect(database)) as db, db:
-        row = (someone.id, someone.nombre, someone.fecha, someone.foto, app.PIXEL)
-        db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, '2026-01-01T00:00:00Z', '', '', ?)", row)
-
-
 def hold(go: threading.Event, answer: Answer) -> Callable[[BaseHTTPRequestHandler], Answer]:
     """An answer that waits for `go`."""
 
@@ -85,7 +74,7 @@ def test_the_face_shows_and_the_view_counts_for_the_site(
     serve: Serve, visit: Visit, database: Path
 ) -> None:
     service = serve(made_up(7))
-    keep_photo(database, 7)
+    keep_photo(database, made_up(7))
     page = visit("about:blank")
     view_of(page, lambda: page.goto(site(service)))
     photo = page.get_by_role("img", name="Foto")
@@ -688,8 +677,8 @@ def test_axe_finds_no_violation(
         missing("axe-core (npm ci --prefix tests)")
     service = serve(made_up(1), made_up(2))
     if persons == "somebody":
-        keep_photo(database, 1)
-        keep_photo(database, 2)
+        keep_photo(database, made_up(1))
+        keep_photo(database, made_up(2))
     elif persons == "nobody":
         fill(database, [])
     page = visit(shown(service, kind), viewport={"width": 360, "height": 740})

@@ -18,7 +18,7 @@ import pytest
 from conftest import Figure
 from support import KEY, ROOT, TLS, missing
 from support.api import fill, made_up, request
-from support.browser import Visit, host, view_of, with_line
+from support.browser import Visit, host, view_of, with_card
 from support.nginx import Instances, Nginx, Visitor
 from support.service import free_port, wait_until
 from support.web import Web
@@ -136,7 +136,7 @@ def test_a_service_that_hangs_does_not_hold_back_the_sites(
     """The page's load waits for the script, which nginx has, and for nothing else."""
     with closing(Instances("nginx.conf", 1, tmp_path)) as running:
         service, visitor = running.services[0].process, running.nginx.visitor()
-        url = host(web, with_line(f"https://servicio.example:{running.nginx.port}"))
+        url = host(web, with_card(f"https://servicio.example:{running.nginx.port}"))
         page = visit("about:blank")
         view_of(page, lambda: page.goto(url))
         for path in ("/404.html", "/icon.svg"):

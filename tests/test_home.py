@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from app import PIXEL
 from person import Person
-from store import open_database, transaction
 from support import ROOT
-from support.api import ABOUT, ServedApi, fill, made_up
+from support.api import ABOUT, ServedApi, fill, keep_photo, made_up
 from support.browser import Visit, host
 from support.web import Web
 
@@ -44,14 +42,6 @@ def home(database: Path) -> Iterator[Home]:
 
 def address(service: ServedApi) -> str:
     return f"http://servicio.example:{service.port}"
-
-
-def keep_photo(database: Path, person: Person) -> None:
-    with open_database(database, 5) as db, transaction(db):
-        db.execute(
-            "INSERT INTO photo VALUES (?, ?, ?, ?, '', '', '', ?)",
-            (person.id, person.nombre, person.fecha, person.foto, PIXEL),
-        )
 
 
 def wait_for_page(page: Any, number: int, of: int) -> None:

@@ -115,7 +115,7 @@ class Served:
         return host(self.site, html, **headers)
 
     def with_line(self, attributes: str = "", before: str = "", **headers: str) -> str:
-        """A page of the site with the line of README."""
+        """A page of the site with the script alone."""
         return self.host(with_line(self.service, attributes, before), **headers)
 
     def views(self) -> int:
@@ -132,6 +132,7 @@ def host(site: Web, html: str, **headers: str) -> str:
 
 
 def with_line(service: str, attributes: str = "", before: str = "") -> str:
+    """A page with the script in its head, and no div unless `before` has one."""
     return f"""<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>No está</title>
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
