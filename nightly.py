@@ -22,7 +22,7 @@ from pathlib import Path
 import schedule
 
 import store
-from settings import HERE, SettingError
+from settings import HERE, SECRETS, SettingError, misspelt
 
 HOUR = timedelta(hours=1)
 RETRIES = 3
@@ -188,10 +188,11 @@ class Synchroniser:
 
 
 def start_sync(*options: str) -> "subprocess.Popen[bytes]":
-    """Start sync.py, without the API key, on all CPUs, its output in the log of this process."""
+    """Start sync.py, without secrets, on all CPUs, its output in the log of this process."""
+    kept_back = {*SECRETS, *misspelt(os.environ)}  # the latter are in the log already
     child = subprocess.Popen(
         [sys.executable, str(HERE / "sync.py"), *options],
-        env={name: text for name, text in os.environ.items() if name != "API_KEY"},
+        env={name: text for name, text in os.environ.items() if name not in kept_back},
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
     )
@@ -201,7 +202,7 @@ def start_sync(*options: str) -> "subprocess.Popen[bytes]":
 
 def use_one_cpu(number: int) -> None:
     """Keep this process on one CPU: the GIL lets one thread run at a time, and waking the next
-    one on another CPU takes longer than most requests (README, "Speed"). Instances with
+    one on another CPU takes longer than most requests (docs/developing.md). Instances with
     consecutive numbers share the CPUs out."""
     if ALL_CPUS:
         set_cpus(0, {sorted(ALL_CPUS)[number % len(ALL_CPUS)]})

@@ -1,7 +1,7 @@
 """The settings of both programs: environment variables, validated at the start.
 
-README, "Settings", says what each means. An empty one counts as not set, and relative paths start
-at the folder of this file. SettingError is one line that names the setting.
+docs/operating.md, "Settings", says what each means. An empty one counts as not set, and relative
+paths start at the folder of this file. SettingError is one line that names the setting.
 """
 
 import logging
@@ -12,10 +12,26 @@ import tomllib
 import zoneinfo
 from collections.abc import Mapping
 from datetime import time as clock_time
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
+SECRETS = ("API_KEY", "ALERT_URL", "PING_URL")  # the child sync.py gets none of them
+SETTINGS = [
+    *SECRETS,
+    "CONTACT",
+    "DATABASE",
+    "HOST",
+    "OPERATOR",
+    "PORT",
+    "REGISTER",
+    "SYNC_AT",
+    "TZ",
+]
+WEB_ADDRESS = r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?][!-~]*)?"
+
+log = logging.getLogger("persona404.settings")
 
 
 class SettingError(ValueError):
@@ -35,7 +51,7 @@ class About(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """All settings of README."""
+    """All settings."""
 
     host: str
     port: int
@@ -46,43 +62,50 @@ class Settings(NamedTuple):
     reads_folder: bool  # whether its pages are a folder on this disk
     database: Path
     contact: str | None
+    alert_url: str | None  # takes a POST when something goes wrong
+    ping_url: str | None  # takes a GET after each good run
     about: About
 
 
 def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
     """All settings; of the profile only what the web service needs (scrape/profile.py checks the
     rest). Without `need_contact` no register is going to be asked for pages."""
-    port = environ.get("PORT") or "8080"
+    port = get(environ, "PORT", "8080")
     if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
         raise SettingError("PORT: must be a number from 0 (any free port) to 65535")
-    api_key = environ.get("API_KEY") or None
+    api_key = get(environ, "API_KEY")
     if api_key and not re.fullmatch("[!-~]{20,}", api_key):
         raise SettingError("API_KEY: must be at least 20 ASCII characters without spaces")
-    sync_at = environ.get("SYNC_AT") or "03:00"
+    for name in ("ALERT_URL", "PING_URL"):
+        if (url := get(environ, name)) and not re.fullmatch(WEB_ADDRESS, url, re.ASCII):
+            raise SettingError(f"{name}: must be an http or https address without a user name")
+    sync_at = get(environ, "SYNC_AT", "03:00")
     if sync_at != "off" and not re.fullmatch("([01][0-9]|2[0-3]):[0-5][0-9]", sync_at):
         raise SettingError("SYNC_AT: must be a time such as 03:00, or off")
-    check_time_zone(environ.get("TZ", ""))
+    check_time_zone(get(environ, "TZ"))
     profile, database = read_paths(environ)
     toml = read_toml(profile)
     reads_folder = "pages" in toml
-    contact = environ.get("CONTACT") or None
+    contact = get(environ, "CONTACT")
     if contact and not re.fullmatch(r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", contact):
         raise SettingError("CONTACT: must be a mail or https address")
     if need_contact and not contact and not reads_folder:
         raise SettingError("CONTACT: a mail or https address must tell the register who reads it")
-    operator = environ.get("OPERATOR") or ""
+    operator = get(environ, "OPERATOR")
     if not operator.isprintable() or len(operator) > 200:
         raise SettingError("OPERATOR: must be a name on one line, of at most 200 characters")
     return Settings(
-        host=environ.get("HOST") or "127.0.0.1",
+        host=get(environ, "HOST", "127.0.0.1"),
         port=int(port),
-        api_key=api_key,
+        api_key=api_key or None,
         sync_at=None if sync_at == "off" else clock_time.fromisoformat(sync_at),
         register=profile.stem,
         profile=profile,
         reads_folder=reads_folder,
         database=database,
-        contact=contact,
+        contact=contact or None,
+        alert_url=get(environ, "ALERT_URL") or None,
+        ping_url=get(environ, "PING_URL") or None,
         about=About(
             title=str(toml.get("title", "")),
             phone=str(toml.get("phone", "")),
@@ -90,27 +113,38 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
             demo=toml.get("demo") is True,
             photos=toml.get("photos") is not False,
             operator=operator,
-            contact=contact or "",
+            contact=contact,
         ),
     )
 
 
+def get(environ: Mapping[str, str], name: str, default: str = "") -> str:
+    """A setting's text. Spaces around it are dropped, and the CR of a file with CRLF."""
+    return (environ.get(name) or "").strip() or default
+
+
 def read_paths(environ: Mapping[str, str]) -> tuple[Path, Path]:
     """The profile, whose file name is the register's name, and the database."""
-    profile = HERE / (environ.get("REGISTER") or "registers/demo.toml")
+    profile = HERE / get(environ, "REGISTER", "registers/demo.toml")
     if not re.fullmatch(r"[a-z]+\.toml", profile.name):
-        raise SettingError(f"REGISTER: {profile}: the file's name must be a to z and .toml")
-    database = HERE / (environ.get("DATABASE") or f"data/{profile.stem}.db")
+        rule = "the file's name must be a to z and .toml"
+        raise SettingError(f"REGISTER: {profile}: {rule}; there are {profiles()}")
+    database = HERE / get(environ, "DATABASE", f"data/{profile.stem}.db")
     if database.is_dir() or not database.parent.is_dir():
         raise SettingError(f"DATABASE: {database} is not a file in an existing folder")
     return profile, database
+
+
+def profiles() -> str:
+    return ", ".join(f"registers/{path.name}" for path in sorted(HERE.glob("registers/*.toml")))
 
 
 def read_toml(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise SettingError(f"REGISTER: {path}: {error.strerror}") from None
+        there = f"; there are {profiles()}" if isinstance(error, FileNotFoundError) else ""
+        raise SettingError(f"REGISTER: {path}: {error.strerror}{there}") from None
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ones
         raise SettingError(f"REGISTER: {path}: {error}") from None
 
@@ -128,8 +162,9 @@ def set_up_process(level: int, prefix: str = "") -> None:
     """Set up what both programs need: a log on stderr in local time, and files that only their
     owner may read. Other packages log errors only, since their lines may quote addresses."""
     os.umask(0o077)
-    if os.environ.get("TZ") == "":  # the C library takes it for UTC, we for not set
-        del os.environ["TZ"]
+    if "TZ" in os.environ:  # the C library takes "" and a CR at the end for UTC
+        if zone := os.environ.pop("TZ").strip():
+            os.environ["TZ"] = zone
         time.tzset()
     logging.basicConfig(
         format=f"{prefix}%(asctime)s %(levelname)s %(message)s",
@@ -137,3 +172,22 @@ def set_up_process(level: int, prefix: str = "") -> None:
         level=logging.ERROR,
     )
     logging.getLogger("persona404").setLevel(level)
+    for name, meant in misspelt(os.environ).items():
+        log.warning("%s: there is no such setting; is %s meant?", name, meant)
+
+
+def misspelt(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like a setting and are none, with the setting."""
+    close = {name: get_close_matches(name.upper(), SETTINGS, 1, cutoff=0.85) for name in environ}
+    return {name: like[0] for name, like in close.items() if like and name not in SETTINGS}
+
+
+def cause_of(error: BaseException | None) -> str:
+    """What the system says of a request that failed, such as "Connection refused"; else the
+    error's type. Never the error's own text, which quotes the address."""
+    kind = type(error).__name__
+    while error:
+        if isinstance(error, OSError) and error.strerror:
+            return error.strerror
+        error = error.__context__
+    return kind

@@ -24,6 +24,7 @@ from urllib3.util import Retry
 
 from scrape.address import absolute
 from scrape.profile import Profile
+from settings import cause_of
 
 AGENT = "persona404"  # the name that robots.txt may address (RFC 9309, 2.2.1)
 PAGE_BYTES = 10_000_000
@@ -179,8 +180,9 @@ class Fetcher:
                 wait = max(wait, retry_after)
             except requests.exceptions.SSLError:
                 failure = "its certificate cannot be verified (profile key `ca_bundle`)"
-            except requests.RequestException as error:  # its own text contains the address
-                failure = f"no complete answer ({type(error).__name__})"
+            except requests.RequestException as error:
+                cause = cause_of(error)
+                failure = f"no complete answer ({cause}): is the site up, and this machine online?"
             finally:
                 self.next_request = time.monotonic() + wait
         if page is None:

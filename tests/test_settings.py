@@ -1,11 +1,14 @@
 """Every setting is validated at the start."""
 
+import subprocess
+import sys
 from datetime import time
 from pathlib import Path
 
 import pytest
 
-from settings import HERE, SettingError, read_settings
+from settings import HERE, SettingError, misspelt, read_settings
+from support import ROOT
 
 
 @pytest.mark.parametrize(
@@ -15,6 +18,10 @@ from settings import HERE, SettingError, read_settings
         ({"API_KEY": "short"}, "API_KEY: must be at least 20 ASCII characters"),
         ({"API_KEY": "ñ" * 20}, "API_KEY: must be at least 20 ASCII characters"),
         ({"API_KEY": "a key with some spaces"}, "API_KEY: must be at least 20 ASCII"),
+        ({"ALERT_URL": "ntfy.sh/topic"}, "ALERT_URL: must be an http or https address"),
+        ({"ALERT_URL": "https://a:b@ntfy.sh/topic"}, "ALERT_URL: must be an http or https address"),
+        ({"ALERT_URL": "https://"}, "ALERT_URL: must be an http or https address"),
+        ({"PING_URL": "file:///etc/passwd"}, "PING_URL: must be an http or https address"),
         ({"SYNC_AT": "3:00"}, "SYNC_AT: must be a time"),
         ({"SYNC_AT": "24:00"}, "SYNC_AT: must be a time"),
         ({"SYNC_AT": "never"}, "SYNC_AT: must be a time"),
@@ -24,7 +31,14 @@ from settings import HERE, SettingError, read_settings
         ({"CONTACT": "ñ@a.example"}, "CONTACT: must be a mail or https address"),
         ({"CONTACT": ""}, "CONTACT: a mail or https address must tell"),
         ({"TZ": "/etc/passwd"}, "TZ: /etc/passwd is no time zone"),
-        ({"REGISTER": "registers/none.toml"}, "registers/none.toml: No such file"),
+        (
+            {"REGISTER": "registers/none.toml"},
+            "registers/none.toml: No such file or directory; there are registers/australia.toml, ",
+        ),
+        (
+            {"REGISTER": "sifebu"},
+            "sifebu: the file's name must be a to z and .toml; there are registers/australia.toml",
+        ),
         ({"OPERATOR": "a\nb"}, "OPERATOR: must be a name on one line"),
         ({"OPERATOR": "x" * 201}, "OPERATOR: must be a name on one line"),
         ({"REGISTER": "registers/README.md"}, "the file's name must be a to z and .toml"),
@@ -65,3 +79,46 @@ def test_an_empty_setting_counts_as_not_set() -> None:
 
 def test_sync_at_may_be_off() -> None:
     assert read_settings({"SYNC_AT": "off"}).sync_at is None
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_where_alerts_go(scheme: str) -> None:
+    for host in ("ntfy.sh/mi-tema", "127.0.0.1:8081/?a=b", "[::1]:80", "hc-ping.example/x-1"):
+        url = f"{scheme}://{host}"
+        settings = read_settings({"ALERT_URL": url, "PING_URL": url})
+        assert (settings.alert_url, settings.ping_url) == (url, url)
+
+
+def test_a_file_of_settings_may_have_crlf(tmp_path: Path) -> None:
+    text = (ROOT / "deploy" / "settings.env").read_text()
+    text = text.replace("/var/lib/persona404/sifebu.db", str(tmp_path / "sifebu.db"))
+    (tmp_path / "settings.env").write_bytes(text.replace("\n", "\r\n").encode())
+    code = "import settings, time; settings.set_up_process(20); print(time.strftime('%Z'))"
+    for command, printed in (
+        ([sys.executable, "sync.py", "--check"], ""),
+        ([sys.executable, "-c", code], "-03\n"),
+    ):
+        done = subprocess.run(
+            ["sh", "-ec", 'set -a; . ./settings.env; cd "$0"; exec "$@"', ROOT, *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, printed, "")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("DATABSE", "DATABASE"),
+        ("API-KEY", "API_KEY"),
+        ("database", "DATABASE"),
+        ("SYNCAT", "SYNC_AT"),
+        ("DATABASE", None),
+        ("DATABASE_URL", None),
+        ("HOSTNAME", None),
+        ("PATH", None),
+    ],
+)
+def test_a_misspelt_setting_is_known(name: str, meant: str | None) -> None:
+    assert misspelt({name: "x"}).get(name) == meant
