@@ -4,10 +4,12 @@
                                       -> Views --each second--> SQLite
     clock thread, trigger -> Synchroniser -> sync.py, a child process -> SQLite
 
+    alerts thread --> ALERT_URL, PING_URL
+
     python app.py
 
-The settings are environment variables: see README. This process knows a register's persons from
-the database alone; sync.py reads pages.
+The settings are environment variables: see docs/operating.md. This process knows a register's
+persons from the database alone; sync.py reads pages.
 """
 
 import gzip
@@ -23,7 +25,6 @@ import threading
 import time
 from base64 import b64encode
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from functools import wraps
 from hashlib import sha256
 from http import HTTPStatus
@@ -33,11 +34,12 @@ from urllib.parse import parse_qs
 import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
+from alerts import Alerts, faults
 from nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
 from person import region_of
 from settings import HERE, About, SettingError, Settings, read_settings, set_up_process
 from store import DatabaseUnavailable, Reader, check_register, open_database
-from views import KEPT_DAYS, Views, host_name, is_public, is_visit, utc_day
+from views import KEPT_DAYS, VIEWS_BY_SITE, Views, host_name, is_public, is_visit, utc_day
 
 WAITRESS = {
     "threads": 4,
@@ -65,7 +67,6 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
 ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
 SITES_SHOWN = 1000
-STALE = timedelta(hours=36)
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
 PIXEL = bytes.fromhex(  # a transparent GIF of one pixel
     "47494638396101000100800000000000ffffff21f90401000000002c00000000010001000002024401003b"
@@ -228,13 +229,7 @@ class API(Bottle):
             raise problem(503, "The views are being added up for another request: ask again.")
         try:
             figures = self.reader.select(
-                "SELECT host AS site, summed.views, first, last FROM"
-                " (SELECT site, sum(views) AS views, min(day) AS first, max(day) AS last"
-                " FROM site_day WHERE day >= :first_day GROUP BY site) AS summed"
-                " JOIN site ON number = summed.site"
-                " ORDER BY summed.views DESC, host LIMIT :shown",
-                first_day=utc_day(days - 1),
-                shown=SITES_SHOWN,
+                f"{VIEWS_BY_SITE} LIMIT :shown", first_day=utc_day(days - 1), shown=SITES_SHOWN
             )
         finally:
             self.adding_up.release()
@@ -274,10 +269,8 @@ class API(Bottle):
             "lastRun": dict(runs[0]) if runs else None,
             "tracking": self.views.state,
         }
-        fault = self.views.fault and f"The database cannot be written just now: {self.views.fault}."
-        fault = fault or self.synchroniser.fault or fault_of_age(last_sync)
-        if fault:
-            raise problem(503, fault, **facts)
+        if wrong := faults(last_sync, self.views, self.synchroniser):
+            raise problem(503, " ".join(wrong.values()), **facts)
         return answer(to_json({"status": "ok", **facts}))
 
     def require_key(self) -> None:
@@ -315,18 +308,6 @@ def log_once_a_minute(text: str) -> None:
     if time.monotonic() > logged_at.get(text, -math.inf) + 60:
         logged_at[text] = time.monotonic()
         log.error("DATABASE: %s", text)
-
-
-def fault_of_age(last_sync: str | None) -> str | None:
-    """What is wrong with the time of the last good synchronisation, or None."""
-    if last_sync is None:
-        return "There was no good synchronisation yet; see lastRun."
-    age = datetime.now(UTC) - datetime.fromisoformat(last_sync)
-    if age > STALE:
-        return "The last good synchronisation is over 36 hours old; see lastRun."
-    if age < -timedelta(minutes=1):
-        return "The last synchronisation is dated in the future: was the clock wrong?"
-    return None
 
 
 # --- Requests and answers ------------------------------------------------------------
@@ -471,13 +452,16 @@ def main() -> int:
 def serve(settings: Settings) -> int:
     register, database = settings.register, settings.database
     views, synchroniser = Views(database), Synchroniser(database)
-    about = settings.about
-    api = API(register, Reader(database), views, synchroniser, settings.api_key, about)
+    reader, about = Reader(database), settings.about
+    api = API(register, reader, views, synchroniser, settings.api_key, about)
+    alerts = Alerts(settings, reader, views, synchroniser)
     use_one_cpu(settings.port)
     try:
         server = waitress.create_server(api, host=settings.host, port=settings.port, **WAITRESS)
     except (OSError, ValueError) as error:
-        print(f"app.py: HOST {settings.host}, PORT {settings.port}: {error}", file=sys.stderr)
+        where = f"HOST {settings.host}, PORT {settings.port}: {error}"
+        advice = "HOST is an address of this machine (behind nginx leave it unset), PORT a free one"
+        print(f"app.py: {where}: {advice}", file=sys.stderr)
         return 2
     # A name such as localhost may stand for two addresses; then the server has both.
     one = [(settings.host, getattr(server, "effective_port", settings.port))]
@@ -491,6 +475,8 @@ def serve(settings: Settings) -> int:
         if settings.sync_at:
             clock = (synchroniser, settings.sync_at)
             threading.Thread(target=keep_schedule, args=clock, daemon=True).start()
+        if settings.alert_url or settings.ping_url:
+            threading.Thread(target=alerts.check_each_minute, daemon=True).start()
         server.run()  # until SIGTERM or SIGINT; finishes the requests that are running
     finally:
         for stop in (signal.SIGTERM, signal.SIGINT):  # a second one must not lose views

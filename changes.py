@@ -27,7 +27,7 @@ NEW_BEGINNING = 14  # days without a good run
 
 @dataclass
 class Changes:
-    """What is to become of the stored persons; all but `persons` and `notes` are ids."""
+    """What is to become of the stored persons; all but the last two and `persons` are ids."""
 
     listed: set[str]  # read, hidden or excluded: they leave the found
     hidden: dict[str, str]  # hidden children on the list -> the id under which they were hidden
@@ -38,7 +38,8 @@ class Changes:
     found: set[str] = field(default_factory=set)
     erased: set[str] = field(default_factory=set)  # neither active nor found
     unread: set[str] = field(default_factory=set)  # stored and listed, but not read this time
-    notes: list[str] = field(default_factory=list)  # what an operator should look at
+    notes: list[str] = field(default_factory=list)  # what an operator should look at, with ids
+    warnings: list[str] = field(default_factory=list)  # of `notes`, what an alert tells
 
 
 def decide(
@@ -91,7 +92,7 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     changes.persons = [*read.values(), *(stored.persons[id] for id in changes.unread)]
     changes.added = read.keys() - stored.persons.keys() - set(moved.values())
     changes.changed = {id for id in read.keys() & stored.persons if read[id] != stored.persons[id]}
-    changes.notes = notes(stored, reading, changes, doubles, unstamped)
+    add_notes(stored, reading, changes, doubles, unstamped)
     return changes
 
 
@@ -146,14 +147,16 @@ def find_unattributed(stored: Stored, reading: Reading, absent: set[str]) -> set
     return {id for id in absent if is_there(stored.persons[id].nombre)}
 
 
-def notes(
+def add_notes(
     stored: Stored, reading: Reading, changes: Changes, doubles: dict[str, str], unstamped: set[str]
-) -> list[str]:
-    """What an operator should look at, a line for each; without names."""
-    lines = [f"{id} and {kept} are one person" for id, kept in doubles.items()]
+) -> None:
+    """Add what an operator should look at, a line for each, without names."""
+    lines = changes.notes
+    lines += [f"{id} and {kept} are one person" for id, kept in doubles.items()]
     if silent := [part for part in sorted(stored.matched) if reading.parts.get(part)]:
         lines.append(f"matched in the last good run, matches nothing now: {' '.join(silent)}")
     if unstamped:
+        changes.warnings.append("stamp")
         lines.append(
             "had a stamp earlier, and today no card has one: check pass_over. They stay out;"
             f" --force admits them: {' '.join(sorted(unstamped))}"
@@ -170,7 +173,7 @@ def notes(
             "a hidden child is no longer recognised on the list, and somebody is new: check whether"
             f" it is the same child (sync.py --who, --hide): {' '.join(sorted(unrecognised))}"
         )
-    return lines
+        changes.warnings.append("hidden")
 
 
 def judge(

@@ -19,7 +19,7 @@ from pathlib import Path
 from person import Person, Reading, region_of
 from settings import HERE, SettingError
 
-SCHEMA_VERSION = 5  # as schema.sql sets it
+SCHEMA_VERSION = 6  # as schema.sql sets it
 READ_SECONDS = 1.0  # how long a request waits for a lock
 
 REASONS = {  # https://www.sqlite.org/rescode.html
@@ -28,8 +28,8 @@ REASONS = {  # https://www.sqlite.org/rescode.html
     sqlite3.SQLITE_IOERR: "the disk is full or broken",
     sqlite3.SQLITE_READONLY: "its file or folder may not be written",
     sqlite3.SQLITE_CANTOPEN: "its file or folder cannot be opened",
-    sqlite3.SQLITE_CORRUPT: "its file is damaged; restore a backup (README)",
-    sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup (README)",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged; restore a backup (docs/operating.md)",
+    sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup (docs/operating.md)",
 }
 PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
@@ -39,6 +39,8 @@ OUT_OF_THE_WAY = (  # of schema.sql, in an older database
     "ALTER TABLE hidden RENAME TO old_hidden",
     "ALTER TABLE run RENAME TO old_run",
 )
+
+NEW_COLUMNS = ("by_hand INTEGER NOT NULL DEFAULT 0", "warnings TEXT NOT NULL DEFAULT ''")
 
 log = logging.getLogger("persona404.store")
 
@@ -80,7 +82,7 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA secure_delete = ON")  # overwrite what is deleted
         db.execute("PRAGMA temp_store = MEMORY")  # else a large DELETE spills rows to /tmp
-        db.execute("PRAGMA synchronous = NORMAL")  # WAL stays consistent (README)
+        db.execute("PRAGMA synchronous = NORMAL")  # WAL stays consistent
         # WAL stays with the file; a backup's copy comes without.
         if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             db.execute("PRAGMA journal_mode = WAL")
@@ -158,7 +160,9 @@ def upgrade(db: sqlite3.Connection) -> None:
         if version > SCHEMA_VERSION:
             text = f"its schema version {version} is newer than this program's {SCHEMA_VERSION}"
             raise DatabaseUnavailable(ValueError(text))
-        if version in (0, 4):  # version 5 has one table more
+        if version in (0, 4, 5):  # version 6 has two tables and two columns more
+            for column in NEW_COLUMNS if version else ():
+                db.execute(f"ALTER TABLE run ADD COLUMN {column}")
             run_script(db, HERE / "schema.sql")
             return
         persons = stored_persons(db)
@@ -233,7 +237,8 @@ def check_register(db: sqlite3.Connection, register: str) -> None:
     ):
         name = id.partition("-")[0]
         if name != register:
-            raise SettingError(f"DATABASE: it holds the register {name}, not {register}")
+            text = f"DATABASE: it holds the register {name}, not {register}"
+            raise SettingError(f"{text}: each register needs a file of its own")
 
 
 # --- Runs ----------------------------------------------------------------------------
@@ -248,11 +253,12 @@ def utc_now(days_ago: int = 0) -> str:
     return utc_text(datetime.now(UTC) - timedelta(days=days_ago))
 
 
-def begin_run(db: sqlite3.Connection) -> int:
+def begin_run(db: sqlite3.Connection, by_hand: bool) -> int:
     """Record the start of a run; its number. The caller holds the run lock."""
     with transaction(db):
         record_killed_runs(db)
-        cursor = db.execute("INSERT INTO run (started, outcome) VALUES (?, 'running')", [utc_now()])
+        insert = "INSERT INTO run (started, outcome, by_hand) VALUES (?, 'running', ?)"
+        cursor = db.execute(insert, [utc_now(), by_hand])
         return cursor.lastrowid or 0
 
 
@@ -280,10 +286,10 @@ def end_run(
     outcome: str,
     reason: str | None,
     reading: Reading | None,
-    **counts: int,
+    **more: int | str,
 ) -> None:
     """Record the end of a run. A signal after the commit does not overwrite "ok"."""
-    values = {"ended": utc_now(), "outcome": outcome, "reason": reason, **counts}
+    values = {"ended": utc_now(), "outcome": outcome, "reason": reason, **more}
     if reading:
         matched = " ".join(part for part, fault in reading.parts.items() if not fault)
         values |= {"cards": reading.cards, "listed": reading.listed, "matched": matched}

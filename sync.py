@@ -4,13 +4,14 @@
     python sync.py --dry-run [--register FILE] [--database FILE] [--save DIR] [--pages DIR]
     python sync.py --explain ADDRESS [--register FILE] [--pages DIR]
     python sync.py --check | --hide ID-OR-ADDRESS | --unhide ID-OR-ADDRESS | --who TEXT
+    python sync.py --report [--days N] [--csv]
 
     register --read_register--> Reading --decide--> Changes --write_changes--> SQLite --> app.py
        (no lock is held on the database)       (swap: one transaction)
     register --keep_photos--> SQLite           (then the photos, each by itself)
 
 Exit 0: done. 1: refused, withheld or failed: see the log. 2: wrong usage, setting or
-profile. 75: another synchronisation is running. The settings are those of README.
+profile. 75: another synchronisation is running. See docs/operating.md.
 """
 
 import argparse
@@ -35,8 +36,9 @@ from scrape.fetch import Fetcher, Refused
 from scrape.profile import Profile, ProfileError, load_profile
 from scrape.reading import read_register
 from settings import HERE, SettingError, Settings, read_paths, read_settings, set_up_process
-from show import CLEAR_LINE, describe, dry_run, explain, progress, summary
+from show import CLEAR_LINE, describe, dry_run, explain, progress, report, summary
 from stored import hide, read_stored, show_who, unhide, write_changes
+from views import KEPT_DAYS
 
 EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
@@ -44,8 +46,7 @@ FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the r
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
 ADVICE = (
     "if the register's pages have changed, `sync.py --dry-run` shows where its profile fails; "
-    "if the list is right, `sync.py --force` saves it (both with the service's settings: README, "
-    '"Synchronisation")'
+    "if the list is right, `sync.py --force` saves it (docs/night.md)"
 )
 
 log = logging.getLogger("persona404.sync")
@@ -75,7 +76,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    about = "Read the register and bring the database up to date. Settings: see README.md."
+    about = "Read the register and bring the database up to date. Settings: see docs/operating.md."
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--register", metavar="FILE", help="the register's profile")
     parser.add_argument("--database", metavar="FILE", help="the SQLite file")
@@ -90,7 +91,14 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     command.add_argument("--hide", metavar=who, help="never show this person, from now on")
     command.add_argument("--unhide", metavar=who, help="let the next run show the person again")
     command.add_argument("--who", metavar="TEXT", help="list stored persons by a part of the name")
-    return parser.parse_args(arguments)
+    command.add_argument("--report", action="store_true", help="show the views of each site")
+    parser.add_argument("--days", type=int, default=30, metavar="N", help="of the report, 1 to 400")
+    parser.add_argument("--csv", action="store_true", help="the report as CSV")
+    options = parser.parse_args(arguments)
+    alone = not options.report and (options.csv or options.days != 30)
+    if alone or not 1 <= options.days <= KEPT_DAYS:
+        parser.error(f"--days (1 to {KEPT_DAYS}) and --csv go with --report")
+    return options
 
 
 def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
@@ -99,41 +107,43 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         if who is not None:  # these need the database alone
             command(who, profile_file.stem, database)
             return 0
+    if options.report:
+        report(database, options.days, options.csv)
+        return 0
     if options.pages is not None and not (options.dry_run or options.explain):
         raise SettingError(
             "--pages: goes with --dry-run and --explain, for old pages must not be stored"
         )
     settings = read_settings(environ, need_contact=options.pages is None)
+    save = HERE / options.save if options.save else None
+    if not (options.check or options.dry_run or options.explain is not None):
+        with store.run_lock(settings.database) as locked:
+            if not locked:
+                log.error("another synchronisation of %s is running", settings.database)
+                return EXIT_BUSY
+            return synchronise(settings, save, options.force)
     profile = load_profile(settings.profile)
-    if options.check:
-        return 0
     if options.pages is not None:
         profile = replace(profile, pages=str(HERE / options.pages))
-    save = HERE / options.save if options.save else None
     if options.explain is not None:
         return explain(settings, profile, options.explain)
-    if options.dry_run:
-        return dry_run(settings, profile, save, options.force)
-    with store.run_lock(settings.database) as locked:
-        if not locked:
-            log.error("another synchronisation of %s is running", settings.database)
-            return EXIT_BUSY
-        return synchronise(settings, profile, save, options.force)
+    return dry_run(settings, profile, save, options.force) if options.dry_run else 0
 
 
 # --- One synchronisation -------------------------------------------------------------
 
 
-def synchronise(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
+def synchronise(settings: Settings, save: Path | None, force: bool) -> int:
     """Run once and record it; the exit status. The caller holds the run lock. SettingError for a
-    database of another register."""
+    database of another register, ProfileError for a broken profile."""
     with store.open_database(settings.database, busy_seconds=60) as db:
         store.check_register(db, settings.register)
-        run = store.begin_run(db)
+        run = store.begin_run(db, by_hand=sys.stderr.isatty())
         reading = None
-        if not profile.photos:
-            delete_photos(db)
         try:
+            profile = load_profile(settings.profile)
+            if not profile.photos:
+                delete_photos(db)
             log.info("read the register %s", settings.register)
             stored_ids = store.stored_persons(db).keys()
             fetcher = Fetcher(profile, settings.contact, save)
@@ -146,6 +156,9 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
             store.end_run(db, run, "refused", str(error), reading)
             log.error("%s: refused, the stored persons stay: %s", settings.register, error)
             return 1
+        except ProfileError:  # its text holds a path, and /health is for anybody's eyes
+            store.end_run(db, run, "failed", "broken profile: see `sync.py --check`", reading)
+            raise
         except (SystemExit, KeyboardInterrupt):
             store.end_run(db, run, "failed", "stopped by a signal", reading)
             log.error("%s: stopped", settings.register)
@@ -211,7 +224,8 @@ def swap(
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
         write_changes(db, stored, reading, changes)
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
-        store.end_run(db, run, outcome, reason, reading, **counts)
+        warnings = " ".join(changes.warnings)
+        store.end_run(db, run, outcome, reason, reading, warnings=warnings, **counts)
     log.info("serve: %d active", len(changes.persons))
     return changes, outcome
 

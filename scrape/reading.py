@@ -68,7 +68,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     joined = []
     for first, *others in by_id.values():
         if any(card.url != first.url for card in others):
-            raise Refused(f"two different files have the id {first.id}")
+            raise Refused("two different files have one id")
         names = [card.name for card in (first, *others) if card.name]
         agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
         pages = {page_of(card.file) for card in (first, *others) if card.file}

@@ -565,6 +565,8 @@ def test_a_file_that_is_no_database_is_a_503(
     for _ in range(3):
         reply = api.ask(path)
         assert (reply.status, reply.headers["content-type"]) == (503, "application/problem+json")
-        assert reply.json["detail"].endswith("its file is damaged; restore a backup (README).")
+        assert reply.json["detail"].endswith(
+            "its file is damaged; restore a backup (docs/operating.md)."
+        )
         assert str(database) not in reply.body.decode()
     assert len(caplog.records) <= 1

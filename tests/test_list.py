@@ -183,7 +183,7 @@ def test_two_files_with_one_id_are_refused(register: Register) -> None:
     )
     edit_profile(register, f"http://{register.web.host}", "https://registro.example")
     add_to_profile(register, 'pages = "pages"')
-    with pytest.raises(Refused, match="two different files have the id prueba-"):
+    with pytest.raises(Refused, match="two different files have one id"):
         read(register)
 
 

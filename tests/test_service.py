@@ -23,6 +23,11 @@ from support.web import Answer, HeldPage
 pytestmark = pytest.mark.slow
 
 TWELVE = slugs(12)
+QUICK_ALERTS = (  # app.py, checking for problems ten times a second
+    sys.executable,
+    "-c",
+    "import sys, alerts, app; alerts.CHECK_SECONDS = 0.1; sys.exit(app.main())",
+)
 Start = Callable[..., Service]
 
 
@@ -83,6 +88,33 @@ def test_a_failed_run_does_not_stop_the_next(register: Register, service: Start)
     assert running.ask("/health").json["lastRun"]["outcome"] == "ok"
 
 
+def test_the_operator_is_told(register: Register, service: Start) -> None:
+    phone, watcher = f"http://{register.web.host}/topic", f"http://{register.web.host}/ping"
+    register.web.pages |= {"/topic": Answer(), "/ping": Answer()}
+
+    def told(start: str) -> bool:
+        return any(asked.startswith(start) for asked in register.web.asked)
+
+    running = service(ALERT_URL=phone, PING_URL=watcher, API_KEY=KEY, command=QUICK_ALERTS)
+    running.serving()
+    wait_until(lambda: told("/topic?persona404, prueba: refused\n"))
+    assert not told("/ping")
+    register.publish(TWELVE)
+    wait_until(lambda: running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY).status == 202)
+    wait_until(lambda: told("/topic?persona404, prueba: ok\n") and told("/ping"))
+    running.stop()
+    assert not any("topic" in line or "/ping" in line for line in running.log)
+
+
+def test_a_misspelt_setting_is_named_once(register: Register, service: Start) -> None:
+    register.publish(TWELVE)
+    running = service(DATABSE="x.db")
+    running.wait_for("DATABSE: there is no such setting; is DATABASE meant?")
+    running.wait_for("12 active")
+    running.stop()
+    assert sum("DATABSE" in line for line in running.log) == 1
+
+
 def test_a_profile_broken_meanwhile_is_on_record(register: Register, service: Start) -> None:
     register.publish(TWELVE)
     register.sync()
@@ -91,7 +123,7 @@ def test_a_profile_broken_meanwhile_is_on_record(register: Register, service: St
     running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY)
     running.wait_for("at `$.name`")
     running.wait_for("sync.py ended with status 2")
-    assert last_run(running, "failed")["reason"] == "sync.py ended with status 2: the log says why"
+    assert last_run(running, "failed")["reason"] == "broken profile: see `sync.py --check`"
     assert running.ask("/health").json["active"] == 12
 
 
@@ -239,8 +271,15 @@ def test_the_demo_register_in_public_is_said(service: Start) -> None:
 @pytest.mark.parametrize(
     ("environ", "line"),
     [
-        ({"HOST": "no such host"}, "HOST no such host, PORT 0: "),
-        ({"HOST": "192.0.2.1"}, "HOST 192.0.2.1, PORT 0: "),
+        (
+            {"HOST": "no-such-host.invalid"},
+            "HOST no-such-host.invalid, PORT 0: Invalid host/port specified.: HOST is an address of"
+            " this machine (behind nginx leave it unset), PORT a free one\n",
+        ),
+        (
+            {"HOST": "192.0.2.1"},
+            "HOST 192.0.2.1, PORT 0: [Errno 99] Cannot assign requested address: HOST is an",
+        ),
         ({"PORT": "65536"}, "PORT: must be a number"),
     ],
 )
@@ -272,7 +311,10 @@ def test_a_database_of_another_register_stops_the_start(register: Register, serv
     register.sync()
     other = register.profile.rename(register.profile.with_name("otra.toml"))
     refused = service(REGISTER=str(other))
-    refused.wait_for("app.py: DATABASE: it holds the register prueba, not otra")
+    refused.wait_for(
+        "app.py: DATABASE: it holds the register prueba, not otra: each register needs a file of"
+        " its own\n"
+    )
     assert refused.process.wait(30) == 2
 
 
@@ -286,7 +328,7 @@ def test_arguments_stop_the_start() -> None:
 def test_a_port_that_is_taken_stops_the_start(service: Start) -> None:
     first = service(SYNC_AT="off").serving()
     second = service(SYNC_AT="off", PORT=str(first.port))
-    second.wait_for("Address already in use")
+    second.wait_for("Address already in use: HOST is an address of this machine")
     assert second.process.wait(30) == 2
 
 

@@ -14,16 +14,16 @@ from support import ROOT
 from support.api import Reply, ask
 from support.register import child_environ
 
+COMMAND = (sys.executable, str(ROOT / "app.py"))
+
 
 class Service:
     """A running app.py, and its log."""
 
-    command = (sys.executable, str(ROOT / "app.py"))
-
-    def __init__(self, **environ: str):
+    def __init__(self, command: tuple[str, ...] = COMMAND, **environ: str):
         environ = {"PORT": "0", **child_environ(), **environ}
         self.process = subprocess.Popen(
-            self.command, env=environ, stderr=subprocess.PIPE, text=True
+            command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True
         )
         self.log: list[str] = []
         self.lines: queue.Queue[str] = queue.Queue()

@@ -17,8 +17,8 @@ class Answer(NamedTuple):
 
 class Web:
     """A real HTTP server on loopback. `pages` maps a path with its query (of a POST with its
-    form behind another "?") to an Answer, or to a function that is called with the request's
-    handler, and answers by itself where it returns None; anything else is 404."""
+    form behind another "?", or without it) to an Answer, or to a function that is called with the
+    request's handler, and answers by itself where it returns None; anything else is 404."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Answer | Callable[[BaseHTTPRequestHandler], Answer | None]] = {}
@@ -42,7 +42,7 @@ class Web:
                 web.asked.append(asked)
                 web.agents.add(self.headers["User-Agent"])
                 web.referers.add(self.headers["Referer"])
-                answer = web.pages.get(asked, Answer(404))
+                answer = web.pages.get(asked) or web.pages.get(self.path) or Answer(404)
                 if callable(answer):
                     answer = answer(self)
                 if answer is None:

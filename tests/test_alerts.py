@@ -1,0 +1,286 @@
+"""The operator is told once of each change; a watcher hears of each good run."""
+
+import os
+import pty
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import alerts
+import nightly
+from alerts import Alerts
+from nightly import Synchroniser
+from settings import read_settings
+from store import Reader, open_database, run_lock, utc_text
+from support.api import Api, fill, made_up
+from support.register import Register, slugs
+from support.web import Answer, Web
+from views import Views
+
+OK = "persona404, prueba: ok\nLa lista está al día. / The list is up to date.\nDesde / since: "
+
+
+class Operator:
+    """Alerts over a database; a phone at /topic and a watcher at /ping of a real server."""
+
+    def __init__(self, web: Web, database: Path):
+        self.web, self.database = web, database
+        web.pages |= {"/topic": Answer(), "/ping": Answer()}
+        self.restart()
+
+    def restart(self) -> None:
+        environ = {
+            "ALERT_URL": f"http://{self.web.host}/topic",
+            "PING_URL": f"http://{self.web.host}/ping",
+            "DATABASE": str(self.database),
+        }
+        settings = read_settings(environ)._replace(register="prueba")
+        self.views, self.synchroniser = Views(self.database), Synchroniser(self.database)
+        reader = Reader(self.database)
+        self.alerts = Alerts(settings, reader, self.views, self.synchroniser)
+
+    def hears(self) -> list[str]:
+        """What is sent after two checks, a minute apart in the service."""
+        before = len(self.web.asked)
+        self.alerts.check()
+        self.alerts.check()
+        return [asked.removeprefix("/topic?") for asked in self.web.asked[before:]]
+
+    def run(self, outcome: str, age: timedelta = timedelta(0), **columns: object) -> None:
+        """Put a run on record that ended `age` ago."""
+        moment = utc_text(datetime.now(UTC) - age)
+        values = {"started": moment, "ended": moment, "outcome": outcome, **columns}
+        names = ", ".join(values)
+        with open_database(self.database, 5) as db:
+            marks = ", ".join(f":{name}" for name in values)
+            db.execute(f"INSERT INTO run ({names}) VALUES ({marks})", values)
+
+
+@pytest.fixture
+def operator(web: Web, database: Path) -> Operator:
+    fill(database, [made_up(1)])
+    operator = Operator(web, database)
+    assert operator.hears()[0].startswith(OK)
+    return operator
+
+
+def test_nothing_is_told_before_the_first_run(web: Web, database: Path) -> None:
+    fill(database, [])
+    with open_database(database, 5) as db:
+        db.execute("DELETE FROM run")
+    assert Operator(web, database).hears() == []
+
+
+def test_that_all_is_well_is_told_once_and_each_good_run_to_the_watcher(
+    web: Web, database: Path
+) -> None:
+    fill(database, [made_up(1)])
+    operator = Operator(web, database)
+    message, ping = operator.hears()
+    assert (message.startswith(OK), ping) == (True, "/ping")
+    operator.run("ok")
+    assert operator.hears() == ["/ping"]
+    assert operator.hears() == []
+
+
+def spoil_views(operator: Operator) -> None:
+    operator.views.fault = "the disk is full"
+
+
+def stop_the_clock(operator: Operator) -> None:
+    operator.synchroniser.fault = nightly.CANNOT_START
+
+
+def grow_the_log(operator: Operator) -> None:
+    with Path(f"{operator.database}-wal").open("ab") as log:
+        log.truncate(64_000_001)
+
+
+def damage_the_file(operator: Operator) -> None:
+    operator.alerts.reader = Reader(operator.database.with_name("none") / "x.db")
+
+
+def end_a_run(outcome: str, **columns: object) -> Callable[[Operator], None]:
+    return lambda operator: operator.run(outcome, **columns)
+
+
+def grow_old(operator: Operator) -> None:
+    with open_database(operator.database, 5) as db:
+        db.execute("UPDATE run SET ended = datetime(ended, '-37 hours') || 'Z'")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "first_line", "detail"),
+    [
+        (end_a_run("refused", reason="5 of 9 left"), "refused", "la lista no cambió. / Misread"),
+        (end_a_run("refused", reason="5 of 9 left"), "refused", "\n5 of 9 left\n"),
+        (end_a_run("withheld", reason="x"), "withheld", "Additions and changes wait."),
+        (end_a_run("failed", reason="OSError"), "failed", "\nOSError\n"),
+        (end_a_run("killed"), "killed", "The synchronisation was killed."),
+        (end_a_run("running"), "killed", "The synchronisation was killed."),
+        (end_a_run("ok", warnings="hidden"), "hidden", "Una persona oculta ya no se"),
+        (
+            end_a_run("ok", warnings="stamp hidden"),
+            "stamp, hidden",
+            "La marca de «localizado» cambió.",
+        ),
+        (grow_old, "stale", "over 36 hours old"),
+        (spoil_views, "views", "cannot be written just now: the disk is full."),
+        (stop_the_clock, "clock", nightly.CANNOT_START),
+        (grow_the_log, "wal", "The write-ahead log has 64 MB"),
+        (
+            damage_the_file,
+            "database",
+            "cannot be read just now: its file or folder cannot be opened",
+        ),
+    ],
+)
+def test_a_problem_is_told_once(
+    operator: Operator, spoil: Callable[[Operator], None], first_line: str, detail: str
+) -> None:
+    spoil(operator)
+    (message,) = [text for text in operator.hears() if text != "/ping"]
+    assert message.startswith(f"persona404, prueba: {first_line}\n")
+    assert detail in message
+    today = utc_text(datetime.now(UTC))[:10]
+    assert f"What to do: docs/night.md\nDesde / since: {today}" in message
+    assert operator.hears() == []
+
+
+def test_that_it_is_well_again_is_told_once(operator: Operator) -> None:
+    operator.run("refused")
+    operator.hears()
+    operator.run("ok")
+    message, ping = operator.hears()
+    assert (message.startswith(OK), ping) == (True, "/ping")
+    assert operator.hears() == []
+
+
+def test_a_restart_repeats_nothing(operator: Operator) -> None:
+    operator.run("refused")
+    operator.hears()
+    operator.restart()
+    assert operator.hears() == []
+    operator.run("ok")
+    assert operator.hears()[0].startswith(OK)
+
+
+def test_what_passes_within_a_minute_is_not_told(operator: Operator) -> None:
+    operator.views.fault = "another program holds its lock"
+    operator.alerts.check()
+    operator.views.fault = None
+    assert operator.hears() == []
+
+
+def test_a_problem_more_is_told_with_the_one_before(operator: Operator) -> None:
+    operator.run("refused", reason="x")
+    operator.hears()
+    spoil_views(operator)
+    assert operator.hears()[0].startswith("persona404, prueba: views, refused\n")
+
+
+@pytest.mark.parametrize("outcome", ["refused", "failed", "killed", "running"])
+def test_a_run_by_hand_is_not_told(operator: Operator, outcome: str) -> None:
+    operator.run(outcome, by_hand=1)
+    assert operator.hears() == []
+
+
+def test_a_run_that_goes_on_is_not_told(operator: Operator) -> None:
+    operator.run("running")
+    with run_lock(operator.database):
+        assert operator.hears() == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "cause"),
+    [
+        (Answer(500), "HTTP 500"),
+        (Answer(302, headers=(("Location", "/ping"),)), "it redirects"),
+    ],
+)
+def test_what_cannot_be_sent_is_sent_later(
+    operator: Operator, caplog: pytest.LogCaptureFixture, answer: Answer, cause: str
+) -> None:
+    operator.run("refused")
+    operator.web.pages["/topic"] = answer
+    operator.hears()
+    assert caplog.messages == [f"ALERT_URL: {cause}; it is asked again in a minute"]
+    operator.web.pages["/topic"] = Answer()
+    assert operator.hears()[0].startswith("persona404, prueba: refused")
+
+
+def test_a_phone_that_is_away_is_no_secret_in_the_log(
+    operator: Operator, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = operator.alerts.settings
+    nowhere = "http://127.0.0.1:9/secret-topic"
+    operator.alerts.settings = settings._replace(alert_url=nowhere, ping_url=nowhere)
+    operator.run("ok", warnings="hidden")
+    operator.hears()
+    assert "ALERT_URL: Connection refused; it is asked again in a minute" in caplog.messages
+    assert "PING_URL: Connection refused; it is asked again in a minute" in caplog.messages
+    assert "secret-topic" not in caplog.text
+
+
+def test_a_fault_of_its_own_does_not_end_the_thread(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    minutes = iter(range(2))
+    monkeypatch.setattr(operator.alerts, "check", lambda: 1 / 0)
+    monkeypatch.setattr(alerts.time, "sleep", lambda seconds: next(minutes))
+    with pytest.raises(StopIteration):
+        operator.alerts.check_each_minute()
+    assert caplog.messages == ["alerts: ZeroDivisionError: division by zero"] * 2
+
+
+def test_a_long_reason_is_cut(operator: Operator) -> None:
+    operator.run("refused", reason="á" * 9000)
+    assert len(operator.hears()[0].encode()) < 4096
+
+
+# --- What a synchronisation records for it -------------------------------------------
+
+
+@pytest.fixture
+def stamps(register: Register) -> Register:
+    """A register with somebody who was stamped, and who is hidden."""
+    register.publish([*slugs(12), slugs(13)[12]._replace(stamp="FUE ENCONTRADA")])
+    register.sync()
+    register.sync("--hide", register.id("aa"))
+    return register
+
+
+def test_a_stamp_in_a_new_form_is_a_warning(stamps: Register) -> None:
+    stamps.publish([*slugs(12), slugs(13)[12]._replace(stamp="¡YA ESTÁ EN CASA!")])
+    stamps.sync()
+    assert stamps.last_run()["warnings"] == "stamp"
+
+
+def test_a_hidden_child_who_is_not_recognised_is_a_warning(stamps: Register) -> None:
+    stamps.publish(slugs(15)[1:])
+    stamps.sync()
+    assert stamps.last_run()["warnings"] == "stamp hidden"
+
+
+@pytest.mark.parametrize("by_hand", [0, 1])
+def test_a_run_on_a_terminal_is_by_hand(register: Register, by_hand: int) -> None:
+    register.publish(slugs(3))
+    terminal, end = pty.openpty()
+    with register.start_sync(stderr=end if by_hand else subprocess.PIPE) as process:
+        process.communicate(timeout=60)
+    os.close(terminal)
+    os.close(end)
+    assert register.last_run()["by_hand"] == by_hand
+
+
+def test_health_tells_of_a_large_write_ahead_log(filled: Path) -> None:
+    api = Api(filled)
+    api.get("/api/stats")
+    with Path(f"{filled}-wal").open("ab") as log:
+        log.truncate(64_000_001)
+    reply = api.ask("/health")
+    assert reply.status == 503
+    assert reply.json["detail"].startswith("The write-ahead log has 64 MB")
