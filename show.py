@@ -1,8 +1,10 @@
-"""What sync.py shows: progress, a summary, and the dry run, with which a profile is written.
+"""What sync.py shows: progress, a summary, the dry run, with which a profile is written, and the
+report for sponsors.
 
 Names, addresses and texts are shown on a terminal only: what goes into a file or a pipe is kept.
 """
 
+import csv
 import sqlite3
 import sys
 from collections import Counter
@@ -22,6 +24,7 @@ from scrape.record import FilePages, Record, RecordError, parse, texts_of
 from scrape.ways import Usage
 from settings import HERE, SettingError, Settings
 from stored import possible_ids, read_stored
+from views import VIEWS_BY_SITE, utc_day
 
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
@@ -161,3 +164,23 @@ def explain_field(record: Record, field: str) -> None:
             print(f"fields.{field}[{i}]: {text.text!r} -> {value if text.text else None}{mark}")
     except RecordError as error:
         print(f"fields.{field}: {': '.join(filter(None, error.args))}")
+
+
+def report(database: Path, days: int, as_csv: bool) -> None:
+    """Print how often each site has shown somebody in the last `days` days (UTC), today's
+    included: as /api/sites does, but every site."""
+    with store.open_database(database, busy_seconds=60) as db:
+        rows = db.execute(VIEWS_BY_SITE, {"first_day": utc_day(days - 1)}).fetchall()
+        figures = db.execute(
+            "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
+            " FROM person_views"
+        ).fetchone()
+    table = [("site", "views", "first", "last"), *rows]
+    if as_csv:
+        csv.writer(sys.stdout).writerows(table)
+        return
+    print("persons on the list: {}; shown so far: {}; found so far: {}".format(*figures))
+    print(f"last {days} days: {sum(row[1] for row in rows)} views on {len(rows)} sites")
+    width = max(len(row[0]) for row in table)
+    for site, views, first, last in table:
+        print(f"{site:{width}}  {views:>9}  {first:10}  {last}")

@@ -30,6 +30,13 @@ LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 ROBOT = re.compile(r"(?<!cu)bot|crawl|spider|slurp|preview|archive|externalhit", re.I)
 
+VIEWS_BY_SITE = (  # from :first_day on, most seen first
+    "SELECT host AS site, summed.views, first, last FROM"
+    " (SELECT site, sum(views) AS views, min(day) AS first, max(day) AS last"
+    " FROM site_day WHERE day >= :first_day GROUP BY site) AS summed"
+    " JOIN site ON number = summed.site ORDER BY summed.views DESC, host"
+)
+
 log = logging.getLogger("persona404.views")
 
 Key = tuple[str, str, str]  # day, site, person

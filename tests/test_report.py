@@ -1,0 +1,71 @@
+"""sync.py --report: what each site showed, for sponsors."""
+
+from pathlib import Path
+
+import pytest
+
+from store import open_database, transaction
+from support import KEY
+from support.api import Api, fill, made_up
+from support.register import Register
+from views import utc_day, write_views
+
+
+@pytest.fixture
+def seen(register: Register) -> Path:
+    """A database of three persons and of two sites, one of them seen twelve days ago."""
+    fill(register.database, [made_up(n) for n in (1, 2, 3)])
+    views = {
+        (utc_day(), "a.example", "prueba-1"): 1200,
+        (utc_day(12), "a.example", "prueba-2"): 34,
+        (utc_day(12), "b.example", "prueba-2"): 5,
+    }
+    with open_database(register.database, 5) as db, transaction(db):
+        write_views(db, views)
+    return register.database
+
+
+def test_a_report_is_a_table(seen: Path, register: Register) -> None:
+    assert register.sync("--report").stdout.splitlines() == [
+        "persons on the list: 3; shown so far: 2; found so far: 0",
+        "last 30 days: 1239 views on 2 sites",
+        "site           views  first       last",
+        f"a.example       1234  {utc_day(12)}  {utc_day()}",
+        f"b.example          5  {utc_day(12)}  {utc_day(12)}",
+    ]
+
+
+def test_a_report_is_csv(seen: Path, register: Register) -> None:
+    printed = register.sync("--report", "--csv", "--days", "12").stdout
+    assert printed == f"site,views,first,last\r\na.example,1200,{utc_day()},{utc_day()}\r\n"
+
+
+@pytest.mark.parametrize("days", ["1", "12", "13", "400"])
+def test_a_report_is_what_the_api_says(seen: Path, register: Register, days: str) -> None:
+    _, *rows = register.sync("--report", "--csv", "--days", days).stdout.split()
+    sites = Api(seen, KEY).ask(f"/api/sites?days={days}", X_API_Key=KEY).json["sites"]
+    assert rows == [",".join(map(str, site.values())) for site in sites]
+
+
+def test_a_report_of_nothing(register: Register) -> None:
+    fill(register.database, [])
+    assert "last 30 days: 0 views on 0 sites\n" in register.sync("--report").stdout
+    assert register.sync("--report", "--csv").stdout == "site,views,first,last\r\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--report", "--days", "0"],
+        ["--report", "--days", "401"],
+        ["--report", "--days", "x"],
+        ["--days", "7"],
+        ["--csv"],
+        ["--report", "--dry-run"],
+    ],
+)
+def test_wrong_options_are_refused(register: Register, options: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit:
+        register.sync(*options)
+    assert exit.value.code == 2
+    assert not register.database.exists()
