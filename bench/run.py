@@ -329,7 +329,7 @@ def crowd(folder: Path, rounds: int, seconds: float) -> None:
 
     if "Fastify, better-sqlite3" not in peers() or not shutil.which("nginx"):
         return
-    databases = [folder / f"crowd-{number}.db" for number in range(2)]
+    databases = [folder / f"crowd-{number}.db" for number in range(3)]
     for database in databases:
         fill(database, 300)
     with ExitStack() as stack:

@@ -7,11 +7,13 @@ import shutil
 import socket
 import ssl
 import subprocess
+from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
 from support import KEY, ROOT, TLS, missing
-from support.api import Reply, ask_over, fill, made_up
+from support.api import Reply, ask_over, fill, made_up, request
 from support.service import Service, demo_profile, free_port, wait_until
 
 PERSONS = [made_up(n) for n in range(1, 31)]
@@ -24,7 +26,8 @@ class Visitor:
 
     def __init__(self, port: int):
         self.port = port
-        self.address = f"127.0.0.{next(self.numbers)}"
+        number = next(self.numbers)
+        self.address = f"127.0.{number // 250}.{number % 250 + 1}"
 
     def connect(self) -> http.client.HTTPSConnection:
         return http.client.HTTPSConnection(
@@ -52,13 +55,13 @@ class Nginx:
         changes = {
             "listen 80;": f"listen 127.0.0.1:{self.plain};",
             "listen 443 ssl": f"listen 127.0.0.1:{self.port} ssl",
-            "/etc/letsencrypt/live/HOST/fullchain.pem": f"{TLS}/cert.pem",
-            "/etc/letsencrypt/live/HOST/privkey.pem": f"{TLS}/key.pem",
+            "/etc/letsencrypt/live/personas.example.org/fullchain.pem": f"{TLS}/cert.pem",
+            "/etc/letsencrypt/live/personas.example.org/privkey.pem": f"{TLS}/key.pem",
             "/var/lib/nginx/persona404": f"{folder}/cache",
             "proxy_cache_valid 200 1m;": "proxy_cache_valid 200 1s;",
             "/run/persona404-draws": f"{folder}/draws",
             "/var/log/nginx/error.log": str(self.log),
-            "HOST": "servicio.example",
+            "personas.example.org": "servicio.example",
             "_timeout 10s;": f"_timeout {patience}s;",
             **{f"127.0.0.1:{8080 + n}": f"127.0.0.1:{port}" for n, port in enumerate(ports)},
         }
@@ -110,3 +113,20 @@ class Instances:
     def fill(self) -> None:
         for database in self.databases:
             fill(database, PERSONS)
+
+
+def send_views(nginx: Nginx, count: int, halfway: Callable[[], object]) -> Counter[int]:
+    """Send `count` views, and as many reads, from so many addresses that nginx admits them all;
+    call `halfway` after half of them. The statuses of the views."""
+    statuses: Counter[int] = Counter()
+    while statuses.total() < count:
+        with closing(nginx.visitor().connect()) as connection:
+            for _ in range(min(50, count - statuses.total())):
+                if statuses.total() == count // 2:
+                    halfway()
+                person = PERSONS[statuses.total() % len(PERSONS)].id
+                site = f"sitio-{statuses.total() % 100}.example"
+                track = f"/api/track?e=view&p={person}&d={site}"
+                statuses[request(connection, track).status] += 1
+                request(connection, "/api/persona-random?region=x")
+    return statuses
