@@ -34,6 +34,7 @@ WAL_BYTES = 64_000_000
 LONGEST = 2000  # characters; ntfy makes a file of what is over 4,096 bytes
 
 HEADLINES = {
+    "ok": "La lista está al día. / The list is up to date.",
     "refused": "El registro no se leyó bien; la lista no cambió. / Misread; the list is unchanged.",
     "withheld": "Las altas y los cambios esperan. / Additions and changes wait.",
     "failed": "La lectura del registro falló. / The synchronisation failed.",
@@ -113,8 +114,9 @@ class Alerts:
             self.seen, self.since = kinds, utc_now()
             return
         before = (self.told, self.pinged)
+        text = self.message(problems or {"ok": ""})
         is_new = kinds != self.told and (problems or good_run)
-        if is_new and self.send("ALERT_URL", self.settings.alert_url, self.message(problems)):
+        if is_new and self.send("ALERT_URL", self.settings.alert_url, text):
             self.told = kinds
         if good_run > self.pinged and self.send("PING_URL", self.settings.ping_url):
             self.pinged = good_run
@@ -151,12 +153,11 @@ class Alerts:
 
     def message(self, problems: dict[str, str]) -> str:
         """A short text in Spanish and English."""
-        lines = [f"persona404, {self.settings.register}: {', '.join(problems) or 'ok'}"]
+        lines = [f"persona404, {self.settings.register}: {', '.join(problems)}"]
         for name, detail in problems.items():
-            lines += [HEADLINES[name], detail]
-        last = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
-        lines.append(last if problems else "La lista está al día. / The list is up to date.")
-        return "\n".join(filter(None, [*lines, f"Desde / since: {self.since}"]))[:LONGEST]
+            lines += filter(None, [HEADLINES[name], detail])
+        lines.append("Qué hacer: docs/es/night.md / What to do: docs/night.md")
+        return "\n".join([*lines, f"Desde / since: {self.since}"])[:LONGEST]
 
     def send(self, name: str, url: str | None, text: str | None = None) -> bool:
         """Whether the address of the setting `name` took a POST of `text`, or a GET without."""

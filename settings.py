@@ -17,18 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-SECRETS = ("API_KEY", "ALERT_URL", "PING_URL")  # the child sync.py gets none of them
-SETTINGS = [
-    *SECRETS,
-    "CONTACT",
-    "DATABASE",
-    "HOST",
-    "OPERATOR",
-    "PORT",
-    "REGISTER",
-    "SYNC_AT",
-    "TZ",
-]
+SECRETS = {"API_KEY", "ALERT_URL", "PING_URL"}  # the child sync.py gets none of them
+SETTINGS = SECRETS | {"CONTACT", "DATABASE", "HOST", "OPERATOR", "PORT", "REGISTER", "SYNC_AT"}
 WEB_ADDRESS = r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?][!-~]*)?"
 
 log = logging.getLogger("persona404.settings")

@@ -1,4 +1,4 @@
-"""Measure the service beside its peers on this machine, and print one table for README.
+"""Measure the service beside its peers on this machine, and print the tables of README.md here.
 
     python bench/run.py [--rounds 12] [--seconds 1]
 

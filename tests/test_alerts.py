@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from support.register import Register, slugs
 from support.web import Answer, Web
 from views import Views
 
-OK = "persona404, prueba: ok\nLa lista está al día. / The list is up to date.\nDesde / since: "
+OK = "persona404, prueba: ok\nLa lista está al día. / The list is up to date.\nQué hacer: "
 
 
 class Operator:
@@ -263,6 +264,15 @@ def test_a_hidden_child_who_is_not_recognised_is_a_warning(stamps: Register) -> 
     stamps.publish(slugs(15)[1:])
     stamps.sync()
     assert stamps.last_run()["warnings"] == "stamp hidden"
+
+
+@pytest.mark.parametrize("left", [1, 9, 15])
+def test_no_message_names_a_person(stamps: Register, left: int) -> None:
+    stamps.publish(slugs(15)[left:])
+    stamps.sync()
+    first, *rest = Operator(stamps.web, stamps.database).hears()
+    assert first.startswith("persona404, prueba: " + ("stamp, hidden" if left == 1 else "refused"))
+    assert not re.search(r"prueba-\d|inventado|file/", "".join([first, *rest]), re.I)
 
 
 @pytest.mark.parametrize("by_hand", [0, 1])

@@ -85,6 +85,18 @@ def test_the_face_shows_and_the_view_counts_for_the_site(
     assert views_of(database) == [("www.sitio.example", 1)]
 
 
+def test_a_page_of_its_own_shows_and_counts(serve: Serve, visit: Visit) -> None:
+    """The example of docs/sites.md, "A page of your own"."""
+    text = (ROOT / "docs" / "sites.md").read_text()
+    (example,) = [part for part in text.split("```") if 'id="child"' in part]
+    service = serve()
+    html = example.removeprefix("html").replace("https://personas.example.org", service.service)
+    page = visit("about:blank")
+    view_of(page, lambda: page.goto(service.host(html)))
+    assert "Inventada, 12 años, Villa Inventada" in page.inner_text("#child")
+    assert service.views() == 1
+
+
 def test_the_card_is_read_once_and_in_order(visit: Visit, web: Web) -> None:
     about = {"title": "Registro", "website": "https://registro.example/", "phone": "0800 134"}
     page = visit(stand_in(web, person(1, lugar="Villa"), {**about, "demo": True}))

@@ -33,7 +33,7 @@ from support.service import Service, demo_profile, wait_until
 pytestmark = pytest.mark.slow
 
 TWELVE = slugs(12)
-DAMAGED = "its file is damaged; restore a backup (README)"
+DAMAGED = "its file is damaged; restore a backup (docs/operating.md)"
 Start = Callable[..., Service]
 
 
@@ -542,7 +542,7 @@ def back_up(register: Register) -> Path:
 
 
 def restore(backup: Path, database: Path) -> None:
-    """As README says, the service being stopped."""
+    """As docs/operating.md says, the service being stopped."""
     for end in ("-wal", "-shm"):
         Path(f"{database}{end}").unlink(missing_ok=True)
     backup.rename(database)

@@ -1,0 +1,344 @@
+"""The documents and the programs agree: commands, routes, settings, options, messages, profile
+keys. The Spanish documents say the same as the English ones."""
+
+import importlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import alerts
+import sync
+from scrape.fetch import Fetcher
+from scrape.profile import Fields, Profile, Way, load_profile
+from scrape.reading import read_register
+from settings import SETTINGS, read_settings
+from support import KEY, ROOT, missing
+from support.api import Api
+from support.register import Register, slugs
+from support.service import Service, wait_until
+from support.web import Web
+
+ENGLISH = {"README.md": "LEEME.md"} | {
+    f"docs/{name}.md": f"{name}.md" for name in ("sites", "operating", "night", "privacy")
+}
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for pattern in ("*.md", "docs/*.md", "docs/es/*.md", "bench/*.md", "registers/*.md")
+    for path in ROOT.glob(pattern)
+}
+README, OPERATING, NIGHT = (
+    PAGES[f"{name}.md"] for name in ("README", "docs/operating", "docs/night")
+)
+PROFILES = PAGES["registers/README.md"]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def consoles(text: str) -> list[tuple[str, str]]:
+    """Each `$ command` of the text with the output printed below it."""
+    parts = [block.partition("\n") for block in blocks(text, "console")]
+    return [(command[2:], output) for command, _, output in parts]
+
+
+def section(text: str, heading: str) -> str:
+    return text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def first_cells(text: str) -> list[str]:
+    """What each row of the tables has in backticks in its first column."""
+    return re.findall(r"^\| `([^`]+)`", text, re.M)
+
+
+def same(output: str) -> object:
+    """Output with what differs from run to run taken out."""
+    return json.loads(re.sub(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?", "TIME", output))
+
+
+# --- Each document by itself ---------------------------------------------------------
+
+
+def test_each_curl_prints_what_its_page_says(service: Callable[..., Service]) -> None:
+    commands = consoles(README) + consoles(PAGES["docs/api.md"])
+    assert len(commands) == 9
+    running = service(REGISTER="registers/demo.toml", API_KEY=KEY).serving()
+    running.wait_for("24 active")
+    everybody = running.ask("/api/personas?limit=100").json["personas"]
+    for command, printed in commands:
+        command = command.replace("127.0.0.1:8080", f"127.0.0.1:{running.port}")
+        done = subprocess.run(
+            ["bash", "-c", command], env={"API_KEY": KEY}, capture_output=True, text=True
+        )
+        if "track" in command:  # it is written within a second
+            wait_until(lambda: running.ask("/api/stats").json["views"] == 1)
+        if "persona-random" in command:
+            assert json.loads(printed) in everybody
+            assert json.loads(done.stdout) in everybody
+        else:
+            assert same(done.stdout) == same(printed), command
+
+
+def test_readme_is_short_and_has_the_two_commands() -> None:
+    assert len(README.splitlines()) <= 150
+    assert README.count("-r requirements.txt && .venv/bin/python app.py\n") == 1
+    assert README.count("-r requirements.txt && .venv/bin/python -m pytest\n") == 1
+
+
+def test_every_route_is_described(database: Path) -> None:
+    text = PAGES["docs/api.md"].replace("/ID", "/<person>")
+    described = set(re.findall(r"^## (GET|POST) (\S+)$", text, re.M))
+    assert described == {(route.method, route.rule) for route in Api(database).app.routes}
+
+
+class Asked(dict[str, str]):
+    """An environment that notes which settings are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def get(self, name: str, default: str | None = None) -> str | None:  # type: ignore[override]
+        self.names.add(name)
+        return default
+
+
+def test_every_setting_is_described() -> None:
+    asked = Asked()
+    read_settings(asked)
+    assert set(first_cells(section(OPERATING, "Settings"))) == asked.names == SETTINGS | {"TZ"}
+
+
+def test_every_option_is_described(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        sync.main(["--help"], os.environ)
+    options = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.M))
+    described = {cell.split()[0] for cell in first_cells(section(OPERATING, "By hand"))}
+    assert len(options) > 5
+    assert described == options
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_that_is_named_is_there(page: str) -> None:
+    named = re.findall(r"\b(?:bench|deploy|docs|static|tests)/[\w./-]*\w", PAGES[page])
+    named += re.findall(
+        r"\bregisters/[a-z]+\.toml", PAGES[page] if page != "registers/README.md" else ""
+    )
+    kept = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    assert [name for name in named if f"\n{name}" not in f"\n{kept}"] == []
+    links = re.findall(r"\]\(([^)#:]+)\)", PAGES[page])
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(PAGES[page], "sh")])
+def test_every_command_is_one(page: str) -> None:
+    """The shell can read it, and its options are sync.py's."""
+    for block in blocks(PAGES[page], "sh"):
+        done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        for options in re.findall(r"(?:persona404-sync|sync\.py) +(--[^;>\n]*)", block):
+            sync.parse_options([word.strip("\"'") for word in options.split()])
+
+
+def test_every_alert_is_explained() -> None:
+    assert set(first_cells(section(NIGHT, "Alerts"))) == alerts.HEADLINES.keys()
+    (example,) = blocks(NIGHT, "text")
+    first, headline, _, advice, since = example.splitlines()
+    assert (first, headline) == ("persona404, sifebu: refused", alerts.HEADLINES["refused"])
+    source = Path(alerts.__file__).read_text()
+    assert advice in source
+    assert since.startswith("Desde / since: 20")
+
+
+def test_every_log_line_that_is_explained_is_logged() -> None:
+    source = "".join(path.read_text() for path in [*ROOT.glob("*.py"), *ROOT.glob("scrape/*.py")])
+    source = re.sub(r'"\s*f?"', "", source)
+    explained = first_cells(section(NIGHT, "What you see in the log"))
+    assert len(explained) == 7
+    for line in explained:
+        words = max(re.split(r"[^a-z ,-]+", line), key=len).strip()
+        assert words in source or words.partition(" ")[2] in source, line
+
+
+def test_every_promise_has_its_test() -> None:
+    named = re.findall(r"`(test_\w+)\.py::(test_\w+)`", (ROOT / "SECURITY.md").read_text())
+    assert len(named) > 10
+    missing = [pair for pair in named if not hasattr(importlib.import_module(pair[0]), pair[1])]
+    assert missing == []
+
+
+def test_every_unit_is_named() -> None:
+    units = {path.name for path in (ROOT / "deploy").glob("*.timer")}
+    assert {unit for unit in units if unit not in OPERATING} == set()
+
+
+# --- Both languages ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("english", "spanish"), ENGLISH.items())
+def test_both_languages_say_the_same(english: str, spanish: str) -> None:
+    one, other = PAGES[english], PAGES[f"docs/es/{spanish}"]
+    fence = re.compile(r"^```.*?^```$", re.M | re.S)
+    assert fence.findall(one) == fence.findall(other)
+    one, other = fence.sub("", one), fence.sub("", other)
+    for pattern in (r"^#+ ", r"^\|", r"^(?:- |\d\. )"):
+        assert len(re.findall(pattern, one, re.M)) == len(re.findall(pattern, other, re.M)), pattern
+    assert [*map(len, re.findall(r"^(#+) ", one, re.M))] == [
+        *map(len, re.findall(r"^(#+) ", other, re.M))
+    ]
+    assert first_cells(one) == first_cells(other)
+    for text in re.findall(r"`[^`]+`", one):
+        assert text in other, text
+
+
+# --- The operator's commands, run ----------------------------------------------------
+
+
+def run_block(block: str, register: Register, web: Web, folder: Path) -> str:
+    """Run a block of docs/ in `folder`, over `register`; what it prints."""
+    for old, new in {
+        "/var/lib/persona404/sifebu.db": str(register.database),
+        "/var/backups": str(folder),
+        "/etc/systemd/system": str(folder),
+        "/etc": str(folder),
+        "https://ntfy.sh": f"http://{web.host}",
+        "-o persona404 -g persona404": "",
+        "chown root:persona404": "true",
+    }.items():
+        block = block.replace(old, new)
+    sync_py = f"{sys.executable} {ROOT}/sync.py --register {register.profile}"
+    functions = f"""systemctl() {{ :; }}
+    persona404-sync() {{ {sync_py} --database {register.database} "$@"; }}
+    """
+    environ = {"PATH": os.environ["PATH"], "CONTACT": "nadie@registro.example"}
+    done = subprocess.run(
+        ["bash", "-euc", functions + block], cwd=folder, env=environ, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_backup_is_restored_and_the_hidden_stay_hidden(
+    register: Register, web: Web, tmp_path: Path
+) -> None:
+    if shutil.which("sqlite3") is None:
+        missing("sqlite3")
+    register.publish(slugs(12))
+    register.sync()
+    (back_up,) = blocks(section(OPERATING, "Back up"), "sh")
+    run_block(back_up, register, web, tmp_path)
+    (backup,) = tmp_path.glob("persona404-*.db")
+    register.sync("--hide", register.id("aa"))
+    (restore,) = blocks(section(OPERATING, "Restore"), "sh")
+    restore = re.sub(r"BACKUP=.*", f"BACKUP={backup}", restore)
+    assert "12 listed" in run_block(restore, register, web, tmp_path)
+    assert register.names() == {person.slug for person in slugs(12)[1:]}
+
+
+def test_a_topic_and_a_key_are_made(register: Register, web: Web, tmp_path: Path) -> None:
+    web.pages.clear()
+    alert, key = (
+        run_block(block, register, web, tmp_path).strip()
+        for heading in ("Alerts on your phone", "Settings")
+        for block in blocks(section(OPERATING, heading), "sh")
+    )
+    topic = f"http://{web.host}/{alert}"
+    assert (web.asked, key) == ([f"/{alert}?A test"], "")
+    code = "import os; from settings import *; print(read_settings(os.environ).alert_url)"
+    command = f". {tmp_path}/persona404.env; exec {sys.executable} -c '{code}'"
+    done = subprocess.run(["sh", "-eac", command], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == topic + "\n"
+
+
+def test_a_report_is_printed(register: Register, web: Web, tmp_path: Path) -> None:
+    (block,) = blocks(section(OPERATING, "Figures for sponsors"), "sh")
+    assert "persons on the list: 0" in run_block(block, register, web, tmp_path)
+    assert (tmp_path / "sites.csv").read_text() == "site,views,first,last\n"
+
+
+def test_a_second_process_gets_its_settings(register: Register, web: Web, tmp_path: Path) -> None:
+    (tmp_path / "persona404.env").write_text("REGISTER=x\nPORT=8080\nALERT_URL='x'\n")
+    unit = (ROOT / "deploy" / "persona404.service").read_text()
+    (tmp_path / "persona404.service").write_text(unit)
+    text = section(PAGES["docs/crowd.md"], "Several processes on one machine")
+    (block,) = blocks(text, "sh")
+    run_block(block, register, web, tmp_path)
+    settings = (tmp_path / "persona404-2.env").read_text()
+    assert settings == "REGISTER=x\nPORT=8081\nSYNC_AT=off\n"
+    assert "/persona404-2.env\n" in (tmp_path / "persona404-2.service").read_text()
+
+
+# --- Profiles ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Profile, Fields, Way])
+def test_every_profile_key_is_described(kind: type) -> None:
+    described = set(re.findall(r"^\| `([a-z_]+)` ", PROFILES, re.M))
+    assert set(kind.__struct_fields__) <= described
+
+
+def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
+    cards, file, other_cards, other_file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
+    api_list, api_record = re.findall(r"```json\n(.*?)```", PROFILES, re.S)
+    pages = {
+        "lista?p=1": cards,
+        "lista?p=2": cards.replace("siguiente", "").replace("Ana", "Luz").replace("a/1", "a/2"),
+        "persona/1": file,
+        "persona/2": file.replace("Ana", "Luz"),
+        "eltuntek?oldal=1": other_cards,
+        "eltuntek?eset=7": other_file,
+        "v2/casos?orden=fecha&desde=0": api_list,
+        "v2/casos/71": api_record,
+        "v2/casos/72": api_record.replace("VIGENTE", "LOCALIZADO").replace(
+            "Inventada, Ana Luz", "Ficticio, Bruno"
+        ),
+    }
+    for name, html in pages.items():
+        path = tmp_path / "pages" / f"{name}.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html)
+    examples = re.findall(r"`registers/([a-z]+)\.toml`:\n\n```toml\n(.*?)```", PROFILES, re.S)
+    persons = []
+    for name, profile in examples:
+        (tmp_path / f"{name}.toml").write_text('pages = "pages"\n' + profile)
+        reading = read_register(
+            Fetcher(load_profile(tmp_path / f"{name}.toml"), None), lambda text: None
+        )
+        assert reading.unreadable == []
+        persons += [fields for _, *fields in reading.persons.values()]
+    spanish = ["08/03/2024", "12 años", "Villa Inventada, Ficticia"]
+    assert persons == [
+        [
+            "Ana Inventada Prueba",
+            *spanish,
+            "https://registro.example/fotos/1.jpg",
+            "https://registro.example/persona/1",
+        ],
+        [
+            "Luz Inventada Prueba",
+            *spanish,
+            "https://registro.example/fotos/1.jpg",
+            "https://registro.example/persona/2",
+        ],
+        [
+            "Kitalált Anna",
+            "05/03/2024",
+            "12 años",
+            "Kitaláltfalva, Képzelt vármegye",
+            "https://registro.example/nincs-kep.png",
+            "https://registro.example/eltuntek?eset=7",
+        ],
+        [
+            "Ana Luz Inventada",
+            *spanish,
+            "https://api.registro.example/imagenes/71.jpg",
+            "https://www.registro.example/#/caso/C-0071",
+        ],
+    ]
