@@ -404,8 +404,8 @@ def synchronisation(folder: Path) -> None:
     with closing(child.stdout) as out:
         assert b"5000 listed, 5000 added" in out.read()
     web.close()
-    print(f"| synchronisation of 5,000 persons, without photos | {took:.1f} s, {used.ru_maxrss / 1024:.0f} MB "
-          "| under 20 s, under 300 MB |")  # fmt: skip
+    print(f"| synchronisation of 5,000 persons, without photos | {took:.1f} s, "
+          f"{used.ru_maxrss / 1024:.0f} MB | under 20 s, under 300 MB |")  # fmt: skip
 
 
 def main() -> None:
