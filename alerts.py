@@ -4,10 +4,11 @@
     these, and the last run --Alerts.check, each minute--> POST to ALERT_URL
     a good run ---------------Alerts.check, each minute--> GET of PING_URL
 
-No message holds a person or an id. The words that name a problem are those of docs/night.md.
+No message holds a person or an id. The names of the faults are those of docs/night.md.
 """
 
 import logging
+import os
 import time
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -41,31 +42,33 @@ HEADLINES = {
     "killed": "La lectura del registro fue detenida. / The synchronisation was killed.",
     "stale": "La lista no está al día. / The list is out of date.",
     "views": "Las vistas no se pueden guardar. / Views cannot be written.",
-    "clock": "El servicio no puede leer el registro. / The register cannot be read.",
+    "clock": "La lectura no puede empezar. / No synchronisation can start.",
     "wal": "Un programa retiene la base de datos. / A program holds the database.",
     "database": "La base de datos no se puede leer. / The database cannot be read.",
     "hidden": "Una persona oculta ya no se reconoce. / A hidden child is no longer recognised.",
     "stamp": "La marca de «localizado» cambió. / The stamp of who was found has changed.",
 }
 
+ADVICE = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
+
 log = logging.getLogger("persona404.alerts")
 
 
 def faults(last_sync: str | None, views: Views, synchroniser: Synchroniser) -> dict[str, str]:
-    """Why the list cannot be trusted or changed just now, each a sentence for anybody's eyes.
-    `last_sync` is the end of the last good synchronisation."""
-    found = {}
+    """Why the list cannot be trusted or changed just now, by name, without secrets. `last_sync` is
+    the end of the last good synchronisation."""
+    faults = {}
     if views.fault:
-        found["views"] = f"The database cannot be written just now: {views.fault}."
+        faults["views"] = f"The database cannot be written just now: {views.fault}."
     if synchroniser.fault:
-        found["clock"] = synchroniser.fault
+        faults["clock"] = synchroniser.fault
     if stale := fault_of_age(last_sync):
-        found["stale"] = stale
+        faults["stale"] = stale
     with suppress(OSError):
         size = Path(f"{views.database.resolve()}-wal").stat().st_size
         if size > WAL_BYTES:
-            found["wal"] = f"The write-ahead log has {size // 10**6} MB: a reader does not end."
-    return found
+            faults["wal"] = f"The write-ahead log has {size // 10**6} MB: a reader does not end."
+    return faults
 
 
 def fault_of_age(last_sync: str | None) -> str | None:
@@ -81,17 +84,18 @@ def fault_of_age(last_sync: str | None) -> str | None:
 
 
 class Alerts:
-    """Tells the operator of each change, once it has lasted for a minute. What cannot be sent is
-    sent a minute later."""
+    """Tells the operator of each change: at the start, and then once. A fault must last for a
+    minute. What cannot be sent is sent a minute later."""
 
     def __init__(
         self, settings: Settings, reader: Reader, views: Views, synchroniser: Synchroniser
     ):
         self.settings, self.reader, self.database = settings, reader, reader.database
         self.views, self.synchroniser = views, synchroniser
-        ((self.told, self.pinged),) = reader.select("SELECT problems, run FROM sent")
-        self.seen: str | None = None  # the problems at the last check
-        self.since = ""  # when they were first seen
+        self.began = utc_now()
+        self.told: str | None = None  # the names of the faults in the last message
+        self.since: dict[str, str] = {}  # the faults at the last check, and since when
+        self.pinged = self.last_sync()
 
     def check_each_minute(self) -> None:
         """Never return."""
@@ -103,71 +107,68 @@ class Alerts:
                 log.error("alerts: %s: %s", type(error).__name__, error)
 
     def check(self) -> None:
-        """Look for problems, and send what has changed."""
-        good_run = 0
+        """Look for faults, and send what has changed."""
+        last_sync = None
         try:
-            good_run, problems = self.look()
+            last_sync = self.last_sync()
+            found = self.find_faults(last_sync)
         except DatabaseUnavailable as error:
-            problems = {"database": f"The database cannot be read just now: {error.reason}."}
-        kinds = " ".join(problems)
-        if kinds != self.seen:  # a lock, for instance, may be gone in a moment
-            self.seen, self.since = kinds, utc_now()
-            return
-        before = (self.told, self.pinged)
-        text = self.message(problems or {"ok": ""})
-        is_new = kinds != self.told and (problems or good_run)
-        if is_new and self.send("ALERT_URL", self.settings.alert_url, text):
-            self.told = kinds
-        if good_run > self.pinged and self.send("PING_URL", self.settings.ping_url):
-            self.pinged = good_run
-        if before != (self.told, self.pinged):
-            # If it cannot be written, only a restart would repeat it.
-            with suppress(DatabaseUnavailable), open_database(self.database, 5) as db:
-                db.execute("UPDATE sent SET problems = ?, run = ?", [self.told, self.pinged])
+            found = {"database": f"The database cannot be read: {error.reason}."}
+        lasting = {name: text for name, text in found.items() if name in self.since}
+        self.since = {name: self.since.get(name) or utc_now() for name in found}
+        names = " ".join(lasting)
+        is_new = names != self.told and (lasting or (last_sync and not found))
+        if is_new and self.send("ALERT_URL", self.settings.alert_url, self.message(lasting)):
+            self.told = names
+        is_new = last_sync is not None and last_sync != self.pinged
+        if is_new and self.send("PING_URL", self.settings.ping_url):
+            self.pinged = last_sync
 
-    def look(self) -> tuple[int, dict[str, str]]:
-        """The number of the last good run, 0 before the first, and what is wrong, by name."""
+    def last_sync(self) -> str | None:
+        """The end of the last good synchronisation."""
+        rows = self.reader.select("SELECT ended FROM last_good")
+        return rows[0]["ended"] if rows else None
+
+    def find_faults(self, last_sync: str | None) -> dict[str, str]:
+        """What is wrong, by name."""
         if self.reader.select("SELECT 1 FROM run WHERE outcome = 'running'"):
             self.record_killed_run()
-        ((good_run, last_sync),) = self.reader.select(
-            "SELECT coalesce(max(id), 0), (SELECT ended FROM last_good) FROM run"
-            " WHERE outcome = 'ok'"
-        )
         # A new service is not late yet.
-        problems = faults(last_sync or utc_now(), self.views, self.synchroniser)
+        found = faults(last_sync or self.began, self.views, self.synchroniser)
         for outcome, reason, warnings in self.reader.select(
-            "SELECT outcome, reason, warnings FROM run"
-            " WHERE outcome = 'ok' OR (outcome <> 'running' AND NOT by_hand)"
+            "SELECT outcome, reason, warnings FROM run WHERE outcome <> 'running'"
             " ORDER BY id DESC LIMIT 1"
         ):
             if outcome != "ok":
-                problems[outcome] = reason or ""
-            problems |= dict.fromkeys(warnings.split(), "")
-        return good_run, problems
+                found[outcome] = reason or ""
+            found |= dict.fromkeys(warnings.split(), "")
+        return found
 
     def record_killed_run(self) -> None:
         """Record the end of a run that died, if that is what it did."""
-        with run_lock(self.database) as locked, open_database(self.database, 5) as db:
+        with run_lock(self.database) as locked:
             if locked:
-                record_killed_runs(db)
+                with suppress(DatabaseUnavailable), open_database(self.database, 1) as db:
+                    record_killed_runs(db)
 
-    def message(self, problems: dict[str, str]) -> str:
+    def message(self, faults: dict[str, str]) -> str:
         """A short text in Spanish and English."""
-        lines = [f"persona404, {self.settings.register}: {', '.join(problems)}"]
-        for name, detail in problems.items():
-            lines += filter(None, [HEADLINES[name], detail])
-        lines.append("Qué hacer: docs/es/night.md / What to do: docs/night.md")
-        return "\n".join([*lines, f"Desde / since: {self.since}"])[:LONGEST]
+        where = f"persona404, {self.settings.register}, {os.uname().nodename}"
+        lines = [f"{where}: {', '.join(faults) or 'ok'}"]
+        for name, detail in faults.items():
+            lines += [HEADLINES[name], detail, f"Desde / since {self.since[name]}"]
+        lines.append(ADVICE if faults else HEADLINES["ok"])
+        return "\n".join(filter(None, lines))[:LONGEST]
 
     def send(self, name: str, url: str | None, text: str | None = None) -> bool:
         """Whether the address of the setting `name` took a POST of `text`, or a GET without."""
         if url is None:
             return False
         headers = {"User-Agent": "persona404", "Content-Type": "text/plain; charset=utf-8"}
-        request = Request(url, text.encode() if text else None, headers)  # noqa: S310 - settings.py admits http and https
+        request = Request(url, text.encode() if text else None, headers)  # noqa: S310
         try:
             with urlopen(request, timeout=SEND_SECONDS) as answer:  # noqa: S310
-                if answer.url != url:  # a POST would lose its text
+                if text and answer.url != url:  # followed by a GET, without the text
                     raise ConnectionError(0, "it redirects")
         except Exception as error:
             cause = f"HTTP {error.code}" if isinstance(error, HTTPError) else cause_of(error)

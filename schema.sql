@@ -1,7 +1,7 @@
 -- The database of one register, version 6. store.py runs this file on a new database, and on
 -- an older one once its persons and views are out of the way. sync.py writes everything but the
 -- views; app.py reads everything and writes the views, and the end of a run that could not record
--- it, and what it has sent to the operator. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
+-- it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 -- The persons still sought, as the register lists them: what the API shows.
 CREATE TABLE IF NOT EXISTS person (
@@ -107,17 +107,9 @@ CREATE TABLE IF NOT EXISTS run (
     moved      INTEGER,            -- persons whose file has a new address
     unreadable INTEGER,
     matched    TEXT,               -- the parts of the profile that matched something
-    by_hand    INTEGER NOT NULL DEFAULT 0, -- 1: on a terminal, so no alert tells its end
-    warnings   TEXT NOT NULL DEFAULT '',   -- "hidden", "stamp": what an alert tells (changes.py)
+    warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp": what an alert tells (changes.py)
     reason     TEXT                -- why it is not ok, or was forced; never a person's data
 ) STRICT;
-
--- What was sent to ALERT_URL and PING_URL last (alerts.py): one row.
-CREATE TABLE IF NOT EXISTS sent (
-    problems TEXT,                 -- as alerts.py names them; NULL before the first message
-    run      INTEGER NOT NULL      -- the good run
-) STRICT;
-INSERT INTO sent SELECT NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM sent);
 
 -- The end of the last good synchronisation; no row before the first.
 CREATE VIEW IF NOT EXISTS last_good AS

@@ -172,12 +172,10 @@ def misspelt(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: like[0] for name, like in close.items() if like and name not in SETTINGS}
 
 
-def cause_of(error: BaseException | None) -> str:
+def cause_of(error: Exception) -> str:
     """What the system says of a request that failed, such as "Connection refused"; else the
-    error's type. Never the error's own text, which quotes the address."""
-    kind = type(error).__name__
-    while error:
-        if isinstance(error, OSError) and error.strerror:
-            return error.strerror
-        error = error.__context__
-    return kind
+    error's type. Never its own text, which quotes the address."""
+    cause: BaseException | None = error
+    while cause and not getattr(cause, "strerror", None):
+        cause = cause.__context__
+    return getattr(cause, "strerror", None) or type(getattr(error, "reason", error)).__name__

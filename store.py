@@ -40,7 +40,6 @@ OUT_OF_THE_WAY = (  # of schema.sql, in an older database
     "ALTER TABLE run RENAME TO old_run",
 )
 
-NEW_COLUMNS = ("by_hand INTEGER NOT NULL DEFAULT 0", "warnings TEXT NOT NULL DEFAULT ''")
 
 log = logging.getLogger("persona404.store")
 
@@ -160,9 +159,9 @@ def upgrade(db: sqlite3.Connection) -> None:
         if version > SCHEMA_VERSION:
             text = f"its schema version {version} is newer than this program's {SCHEMA_VERSION}"
             raise DatabaseUnavailable(ValueError(text))
-        if version in (0, 4, 5):  # version 6 has two tables and two columns more
-            for column in NEW_COLUMNS if version else ():
-                db.execute(f"ALTER TABLE run ADD COLUMN {column}")
+        if version in (0, 4, 5):  # version 5 has a table more, 6 a column
+            if version:
+                db.execute("ALTER TABLE run ADD COLUMN warnings TEXT NOT NULL DEFAULT ''")
             run_script(db, HERE / "schema.sql")
             return
         persons = stored_persons(db)
@@ -253,12 +252,11 @@ def utc_now(days_ago: int = 0) -> str:
     return utc_text(datetime.now(UTC) - timedelta(days=days_ago))
 
 
-def begin_run(db: sqlite3.Connection, by_hand: bool) -> int:
+def begin_run(db: sqlite3.Connection) -> int:
     """Record the start of a run; its number. The caller holds the run lock."""
     with transaction(db):
         record_killed_runs(db)
-        insert = "INSERT INTO run (started, outcome, by_hand) VALUES (?, 'running', ?)"
-        cursor = db.execute(insert, [utc_now(), by_hand])
+        cursor = db.execute("INSERT INTO run (started, outcome) VALUES (?, 'running')", [utc_now()])
         return cursor.lastrowid or 0
 
 

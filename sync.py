@@ -92,12 +92,13 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     command.add_argument("--unhide", metavar=who, help="let the next run show the person again")
     command.add_argument("--who", metavar="TEXT", help="list stored persons by a part of the name")
     command.add_argument("--report", action="store_true", help="show the views of each site")
-    parser.add_argument("--days", type=int, default=30, metavar="N", help="of the report, 1 to 400")
+    parser.add_argument("--days", type=int, metavar="N", help="of the report: 1 to 400, else 30")
     parser.add_argument("--csv", action="store_true", help="the report as CSV")
     options = parser.parse_args(arguments)
-    alone = not options.report and (options.csv or options.days != 30)
-    if alone or not 1 <= options.days <= KEPT_DAYS:
+    days = 30 if options.days is None else options.days
+    if not 1 <= days <= KEPT_DAYS or (not options.report and (options.csv or options.days)):
         parser.error(f"--days (1 to {KEPT_DAYS}) and --csv go with --report")
+    options.days = days
     return options
 
 
@@ -138,7 +139,7 @@ def synchronise(settings: Settings, save: Path | None, force: bool) -> int:
     database of another register, ProfileError for a broken profile."""
     with store.open_database(settings.database, busy_seconds=60) as db:
         store.check_register(db, settings.register)
-        run = store.begin_run(db, by_hand=sys.stderr.isatty())
+        run = store.begin_run(db)
         reading = None
         try:
             profile = load_profile(settings.profile)
@@ -201,6 +202,7 @@ def delete_photos(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM photo")
     except sqlite3.Error as error:  # a removal must not wait for it
         log.error("the photos are not deleted: %s", error)
+    store.empty_wal(db)
 
 
 def swap(

@@ -92,16 +92,18 @@ def test_the_operator_is_told(register: Register, service: Start) -> None:
     phone, watcher = f"http://{register.web.host}/topic", f"http://{register.web.host}/ping"
     register.web.pages |= {"/topic": Answer(), "/ping": Answer()}
 
+    head = f"persona404, prueba, {os.uname().nodename}: "
+
     def told(start: str) -> bool:
         return any(asked.startswith(start) for asked in register.web.asked)
 
     running = service(ALERT_URL=phone, PING_URL=watcher, API_KEY=KEY, command=QUICK_ALERTS)
     running.serving()
-    wait_until(lambda: told("/topic?persona404, prueba: refused\n"))
+    wait_until(lambda: told(f"/topic?{head}refused\n"))
     assert not told("/ping")
     register.publish(TWELVE)
     wait_until(lambda: running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY).status == 202)
-    wait_until(lambda: told("/topic?persona404, prueba: ok\n") and told("/ping"))
+    wait_until(lambda: told(f"/topic?{head}ok\n") and told("/ping"))
     running.stop()
     assert not any("topic" in line or "/ping" in line for line in running.log)
 

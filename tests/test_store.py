@@ -157,18 +157,11 @@ def test_version_3_is_taken_over(database: Path) -> None:
         assert read_stored(db).marks == {"prueba-9": "prueba-9"}
 
 
-WITHOUT_ALERTS = (
-    "DROP TABLE sent",
-    "ALTER TABLE run DROP by_hand",
-    "ALTER TABLE run DROP warnings",
-)
-
-
 def test_version_4_is_taken_over(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as db:
         for change in (
             "DROP TABLE photo",
-            *WITHOUT_ALERTS,
+            "ALTER TABLE run DROP warnings",
             "PRAGMA user_version = 4",
         ):
             db.execute(change)
@@ -179,12 +172,11 @@ def test_version_4_is_taken_over(filled: Path) -> None:
 
 def test_version_5_is_taken_over(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as db:
-        for change in (*WITHOUT_ALERTS, "PRAGMA user_version = 5"):
+        for change in ("ALTER TABLE run DROP warnings", "PRAGMA user_version = 5"):
             db.execute(change)
     assert Api(filled).get("/api/stats")["active"] == 25
     with open_database(filled, 5) as db:
-        assert db.execute("SELECT by_hand, warnings FROM run").fetchall() == [(0, "")]
-        assert db.execute("SELECT problems, run FROM sent").fetchall() == [(None, 0)]
+        assert db.execute("SELECT warnings FROM run").fetchall() == [("",)]
 
 
 def test_an_upgrade_that_fails_changes_nothing(
