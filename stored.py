@@ -108,7 +108,7 @@ def hide(who: str, register: str, database: Path) -> None:
                 del persons[person.id]
             before = hidden_as(db, given)
             id = next(iter([*(person.id for person in listed), *before]), given[0])
-            db.execute("INSERT OR IGNORE INTO hidden VALUES (?, 1)", [id])
+            db.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?)", [id, bool(listed)])
             rows = [(mark, id) for mark in marks if mark]
             db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", rows)
             db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])

@@ -45,8 +45,8 @@ LOGGED = 100  # so many unreadable records are named in the log; all are counted
 FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
 ADVICE = (
-    "if the register's pages have changed, `sync.py --dry-run` shows where its profile fails; "
-    "if the list is right, `sync.py --force` saves it (docs/night.md)"
+    "if the register's pages have changed, --dry-run shows where its profile fails; if the list is"
+    " right, --force saves it (docs/night.md)"
 )
 
 log = logging.getLogger("persona404.sync")
@@ -115,15 +115,21 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         raise SettingError(
             "--pages: goes with --dry-run and --explain, for old pages must not be stored"
         )
-    settings = read_settings(environ, need_contact=options.pages is None)
+    is_run = not (options.check or options.dry_run or options.explain is not None)
+    try:
+        settings = read_settings(environ, need_contact=options.pages is None)
+        profile = load_profile(settings.profile)
+    except (SettingError, ProfileError):
+        if is_run and database.exists():
+            record_failure(database)
+        raise
     save = HERE / options.save if options.save else None
-    if not (options.check or options.dry_run or options.explain is not None):
-        with store.run_lock(settings.database) as locked:
+    if is_run:
+        with store.run_lock(database) as locked:
             if not locked:
-                log.error("another synchronisation of %s is running", settings.database)
+                log.error("another synchronisation of %s is running", database)
                 return EXIT_BUSY
-            return synchronise(settings, save, options.force)
-    profile = load_profile(settings.profile)
+            return synchronise(settings, profile, save, options.force)
     if options.pages is not None:
         profile = replace(profile, pages=str(HERE / options.pages))
     if options.explain is not None:
@@ -131,20 +137,27 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     return dry_run(settings, profile, save, options.force) if options.dry_run else 0
 
 
+def record_failure(database: Path) -> None:
+    """Record a run that could not begin, for an operator who does not see it."""
+    with store.run_lock(database) as locked, store.open_database(database, 60) as db:
+        if locked:  # its text would hold a path, and /health is for anybody's eyes
+            reason = "a setting or the profile is wrong: --check says which"
+            store.end_run(db, store.begin_run(db), "failed", reason, None)
+
+
 # --- One synchronisation -------------------------------------------------------------
 
 
-def synchronise(settings: Settings, save: Path | None, force: bool) -> int:
+def synchronise(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
     """Run once and record it; the exit status. The caller holds the run lock. SettingError for a
-    database of another register, ProfileError for a broken profile."""
+    database of another register."""
     with store.open_database(settings.database, busy_seconds=60) as db:
         store.check_register(db, settings.register)
         run = store.begin_run(db)
         reading = None
+        if not profile.photos:
+            delete_photos(db)
         try:
-            profile = load_profile(settings.profile)
-            if not profile.photos:
-                delete_photos(db)
             log.info("read the register %s", settings.register)
             stored_ids = store.stored_persons(db).keys()
             fetcher = Fetcher(profile, settings.contact, save)
@@ -157,9 +170,6 @@ def synchronise(settings: Settings, save: Path | None, force: bool) -> int:
             store.end_run(db, run, "refused", str(error), reading)
             log.error("%s: refused, the stored persons stay: %s", settings.register, error)
             return 1
-        except ProfileError:  # its text holds a path, and /health is for anybody's eyes
-            store.end_run(db, run, "failed", "broken profile: see `sync.py --check`", reading)
-            raise
         except (SystemExit, KeyboardInterrupt):
             store.end_run(db, run, "failed", "stopped by a signal", reading)
             log.error("%s: stopped", settings.register)

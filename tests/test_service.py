@@ -125,7 +125,10 @@ def test_a_profile_broken_meanwhile_is_on_record(register: Register, service: St
     running.ask("/api/scrape/trigger", "POST", X_API_Key=KEY)
     running.wait_for("at `$.name`")
     running.wait_for("sync.py ended with status 2")
-    assert last_run(running, "failed")["reason"] == "broken profile: see `sync.py --check`"
+    assert (
+        last_run(running, "failed")["reason"]
+        == "a setting or the profile is wrong: --check says which"
+    )
     assert running.ask("/health").json["active"] == 12
 
 
