@@ -143,7 +143,7 @@ def test_every_command_is_one(page: str) -> None:
     for block in blocks(PAGES[page], "sh"):
         done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
-        for options in re.findall(r"(?:persona404-sync|sync\.py) +(--[^;>\n]*)", block):
+        for options in re.findall(r"(?:persona404-sync|sync\.py) +(--[^;&>\n]*)", block):
             sync.parse_options([word.strip("\"'") for word in options.split()])
 
 
