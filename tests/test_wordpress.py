@@ -132,7 +132,8 @@ def test_the_shortcode_puts_it_where_it_stands(
         " 'post_name' => 'ayuda', 'post_content' => '<p>Uno</p>[persona404]<p>Dos</p>' ) );"
     )
     page = visit(f"{wordpress.address}/ayuda/")
-    assert page.locator("p:has-text('Uno') + [data-persona404] + p:has-text('Dos')").count() == 1
+    card = page.locator("p:has-text('Uno') + [data-persona404] + script[async] + p:has-text('Dos')")
+    assert card.count() == 1
 
 
 def test_what_is_stored_is_escaped(wordpress: WordPress, service: str, visit: Any) -> None:
@@ -157,9 +158,45 @@ def test_settings_are_saved_and_shown(
     assert "Settings saved" in admin.inner_text(".settings-error")
     options = {"size": "small", "theme": "dark", "lang": "pt", "region": "Ñandubay Ficticio"}
     assert stored(wordpress) == {"address": service, **options}
-    preview = admin.frame_locator("iframe[title='404']")
-    preview.get_by_role("link", name="Tenho informações").wait_for()
-    assert preview.locator("[data-persona404]").get_attribute("data-size") == "small"
+    with admin.expect_popup() as popup:
+        admin.get_by_role("link", name="Preview").click()
+    popup.value.get_by_role("link", name="Tenho informações").wait_for()
+    assert popup.value.locator("[data-persona404]").get_attribute("data-size") == "small"
+
+
+def test_a_service_that_is_down_keeps_nobody_from_other_changes(
+    wordpress: WordPress, admin: Any
+) -> None:
+    set_options(wordpress, address="https://127.0.0.1:1")
+    admin.reload()
+    admin.select_option("#persona404-size", "small")
+    admin.click("#submit")
+    assert stored(wordpress)["size"] == "small"
+    admin.fill("#persona404-address", "")
+    admin.click("#submit")
+    assert stored(wordpress)["address"] == ""
+
+
+def test_who_may_not_write_scripts_may_not_choose_one(
+    wordpress: WordPress, service: str, admin: Any
+) -> None:
+    rule = wordpress.site / "wp-content" / "mu-plugins" / "rule.php"
+    rule.write_text("<?php define( 'DISALLOW_UNFILTERED_HTML', true );")
+    try:
+        admin.fill("#persona404-address", service)
+        admin.click("#submit")
+        assert "Settings saved" in admin.inner_text(".settings-error")
+        assert stored(wordpress)["address"] == ""
+    finally:
+        rule.unlink()
+
+
+@pytest.mark.parametrize(
+    "odd", ["'x'", "5", "null", "array( 'address' => array() )", "array( 'x' => 'y' )"]
+)
+def test_an_option_of_another_form_is_none(wordpress: WordPress, visit: Any, odd: str) -> None:
+    wordpress.php(f"update_option( 'persona404', {odd} );")
+    assert "data-persona404" not in visit(f"{wordpress.address}/no-hay/").content()
 
 
 @pytest.mark.parametrize(
@@ -218,7 +255,7 @@ def test_uninstalled_it_leaves_nothing(wordpress: WordPress, service: str, visit
     wordpress.php("deactivate_plugins( 'persona404/persona404.php' );")
     assert "persona404" not in visit(f"{wordpress.address}/no-hay/").content()
     assert stored(wordpress) == {"address": service}
-    wordpress.php("uninstall_plugin( 'persona404/persona404.php' );")
+    wordpress.php("var_dump( uninstall_plugin( 'persona404/persona404.php' ) );")
     rows = wordpress.php(
         'global $wpdb; echo json_encode( $wpdb->get_col( "SELECT option_name FROM $wpdb->options'
         " WHERE option_name LIKE '%persona404%' OR option_value LIKE '%persona404%'\" ) );"
@@ -245,13 +282,12 @@ engine.parseCode(require("fs").readFileSync(process.argv[1], "utf8"));
         ["node", "-e", PHP_7_2],
     ],
 )
-def test_the_file_has_no_fault(command: list[str]) -> None:
+def test_the_files_have_no_fault(command: list[str]) -> None:
     if shutil.which(command[0]) is None:
         missing(command[0])
-    done = subprocess.run(
-        [*command, PHP], cwd=ROOT / "tests", capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    for file in PLUGIN.glob("*.php"):
+        done = subprocess.run([*command, file], cwd=ROOT / "tests", capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_readme_is_what_the_directory_asks_for() -> None:
@@ -263,3 +299,4 @@ def test_the_readme_is_what_the_directory_asks_for() -> None:
         assert header[name] == code.split(f" * {name}:")[1].split("\n")[0].strip()
     assert header["Stable tag"] == code.split(" * Version:")[1].split("\n")[0].strip()
     assert len(text.split("\n\n")[1]) <= 150
+    assert (PLUGIN / "license.txt").read_text() == (ROOT / "LICENSE").read_text()

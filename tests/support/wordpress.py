@@ -1,6 +1,8 @@
 """A real WordPress with MariaDB, from Debian's packages, on http://www.sitio.example:PORT."""
 
+import os
 import shutil
+import signal
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
@@ -82,7 +84,8 @@ class WordPress:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-            stack.callback(end, server)
+            stack.callback(server.wait, 30)
+            stack.callback(os.killpg, server.pid, signal.SIGTERM)  # with its workers
             self.close = stack.pop_all().close
 
     def start_database(self, stack: ExitStack) -> None:

@@ -50,11 +50,10 @@ function persona404_text( $name ) {
 		'lang-en'       => array( 'Inglés', 'Inglês', 'English' ),
 		'region'        => array( 'Región preferida', 'Região preferida', 'Preferred region' ),
 		'region-about'  => array( 'Como la escribe el registro, por ejemplo Salta. Puede quedar vacía.', 'Como o registro a escreve, por exemplo Salta. Pode ficar vazia.', 'As the register writes it, such as Salta. It may be empty.' ),
-		'preview'       => array( 'Así se ve tu página 404', 'Assim aparece sua página 404', 'This is your 404 page' ),
+		'preview'       => array( 'Vista previa: tu página 404', 'Pré-visualização: sua página 404', 'Preview: your 404 page' ),
 		'not-https'     => array( 'No se guardó nada: la dirección debe ser como https://personas.example.org, sin nada después.', 'Nada foi salvo: o endereço deve ser como https://personas.example.org, sem nada depois.', 'Nothing was saved: the address must be like https://personas.example.org, with nothing after it.' ),
 		'no-service'    => array( 'No se guardó nada: en esa dirección no responde un servicio persona404 (/api/stats).', 'Nada foi salvo: nesse endereço não responde um serviço persona404 (/api/stats).', 'Nothing was saved: no persona404 service answers at that address (/api/stats).' ),
 		'no-choice'     => array( 'No se guardó nada: elige una de las opciones.', 'Nada foi salvo: escolha uma das opções.', 'Nothing was saved: choose one of the options.' ),
-		'settings'      => array( 'Ajustes', 'Configurações', 'Settings' ),
 	);
 	$language = array_search( substr( get_user_locale(), 0, 2 ), array( 'es', 'pt' ), true );
 	return $texts[ $name ][ false === $language ? 2 : $language ];
@@ -71,30 +70,32 @@ function persona404_options() {
 		'lang'    => '',
 		'region'  => '',
 	);
-	return array_merge( $defaults, (array) get_option( 'persona404', array() ) );
+	return shortcode_atts( $defaults, array_filter( (array) get_option( 'persona404' ), 'is_string' ) );
 }
 
 // --- The card ------------------------------------------------------------------------
 
 /**
- * The card's element, once a page; "" without an address.
+ * The card's element and its script, once on a 404 page; "" without an address.
  */
 function persona404_card() {
 	static $shown = false;
 	$options      = persona404_options();
-	if ( $shown || '' === $options['address'] ) {
+	if ( '' === $options['address'] || ( $shown && is_404() ) ) {
 		return '';
 	}
-	$shown = true;
-	// Its version is the service's matter.
-	wp_enqueue_script( 'persona404', $options['address'] . '/embed.js', array(), null, array( 'strategy' => 'async', 'in_footer' => true ) );
+	$shown      = true;
 	$attributes = '';
 	foreach ( array( 'size', 'theme', 'lang', 'region' ) as $name ) {
 		if ( '' !== $options[ $name ] ) {
 			$attributes .= sprintf( ' data-%s="%s"', $name, esc_attr( $options[ $name ] ) );
 		}
 	}
-	return "<div data-persona404$attributes></div>";
+	$script = array(
+		'src'   => esc_url( $options['address'] . '/embed.js' ),
+		'async' => true, // WordPress before 6.3 cannot enqueue such a script.
+	);
+	return "<div data-persona404$attributes></div>" . wp_get_script_tag( $script );
 }
 
 /**
@@ -113,8 +114,7 @@ function persona404_print() {
  * @param array  $block Its block.
  */
 function persona404_before_footer( $html, $block ) {
-	$is_footer = isset( $block['attrs']['slug'] ) && false !== strpos( $block['attrs']['slug'], 'footer' );
-	return $is_footer && is_404() ? persona404_card() . $html : $html;
+	return in_array( 'footer', $block['attrs'], true ) && is_404() ? persona404_card() . $html : $html;
 }
 
 add_shortcode( 'persona404', 'persona404_card' );
@@ -132,16 +132,26 @@ add_action( 'wp_footer', 'persona404_print', 5 );
 function persona404_check( $sent ) {
 	$options = persona404_options();
 	foreach ( array_keys( $options ) as $name ) {
-		$new[ $name ] = isset( $sent[ $name ] ) && is_string( $sent[ $name ] ) ? sanitize_text_field( $sent[ $name ] ) : '';
+		$text         = isset( $sent[ $name ] ) && is_string( $sent[ $name ] ) ? $sent[ $name ] : '';
+		$new[ $name ] = mb_substr( sanitize_text_field( $text ), 0, 200 );
 	}
 	$new['address'] = untrailingslashit( $new['address'] );
-	$wrong          = '';
-	if ( '' !== $new['address'] && ! preg_match( '~^https://[a-z0-9.-]+(:\d+)?$~i', $new['address'] ) ) {
+	if ( ! current_user_can( 'unfiltered_html' ) ) { // Who may not write scripts may not choose one.
+		$new['address'] = $options['address'];
+	}
+	$wrong = '';
+	// A service that is down now keeps nobody from changing the colours.
+	$is_new = ! in_array( $new['address'], array( '', $options['address'] ), true );
+	if ( $is_new && ! preg_match( '~^https://[a-z0-9.-]+(:\d+)?$~i', $new['address'] ) ) {
 		$wrong = 'not-https';
-	} elseif ( '' !== $new['address'] ) {
-		$answer = wp_remote_get( $new['address'] . '/api/stats', array( 'timeout' => 10 ) );
+	} elseif ( $is_new ) {
+		$asked  = array(
+			'redirection'         => 0,
+			'limit_response_size' => 10000,
+		);
+		$answer = wp_remote_get( $new['address'] . '/api/stats', $asked );
 		$stats  = json_decode( wp_remote_retrieve_body( $answer ), true );
-		$wrong  = isset( $stats['active'] ) ? '' : 'no-service';
+		$wrong  = 200 === wp_remote_retrieve_response_code( $answer ) && isset( $stats['active'] ) ? '' : 'no-service';
 	}
 	foreach ( PERSONA404_CHOICES as $name => $choices ) {
 		$wrong = in_array( $new[ $name ], $choices, true ) ? $wrong : 'no-choice';
@@ -179,8 +189,7 @@ function persona404_page() {
 	submit_button();
 	echo '</form>';
 	if ( '' !== $options['address'] ) {
-		printf( '<h2>%s</h2>', esc_html( persona404_text( 'preview' ) ) );
-		printf( '<iframe title="404" src="%s" style="width: 100%%; height: 900px; border: 1px solid #888"></iframe>', esc_url( home_url( '/?p=2147483647' ) ) );
+		printf( '<p><a href="%s" target="_blank">%s</a></p>', esc_url( home_url( '/?p=2147483647' ) ), esc_html( persona404_text( 'preview' ) ) );
 	}
 	echo '</div>';
 }
@@ -199,31 +208,5 @@ function persona404_menu() {
 	add_options_page( 'persona404', 'persona404', 'manage_options', 'persona404', 'persona404_page' );
 }
 
-/**
- * Add a link to the list of plugins.
- *
- * @param array $links The plugin's links.
- */
-function persona404_links( $links ) {
-	$link = sprintf( '<a href="%s">%s</a>', esc_url( admin_url( 'options-general.php?page=persona404' ) ), esc_html( persona404_text( 'settings' ) ) );
-	return array_merge( array( $link ), $links );
-}
-
-/**
- * Leave nothing when it is deleted.
- */
-function persona404_uninstall() {
-	delete_option( 'persona404' );
-}
-
-/**
- * Say who cleans up.
- */
-function persona404_activate() {
-	register_uninstall_hook( __FILE__, 'persona404_uninstall' );
-}
-
 add_action( 'admin_init', 'persona404_register' );
 add_action( 'admin_menu', 'persona404_menu' );
-add_filter( 'plugin_action_links_' . plugin_basename( __FILE__ ), 'persona404_links' );
-register_activation_hook( __FILE__, 'persona404_activate' );
