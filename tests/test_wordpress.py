@@ -68,9 +68,16 @@ def admin(wordpress: WordPress, browser: Any) -> Iterator[Any]:
     page.fill("#user_login", "admin")
     page.fill("#user_pass", "made-up-password")
     page.click("#wp-submit")
+    page.wait_for_url("**/wp-admin/")
     page.goto(f"{wordpress.address}/wp-admin/options-general.php?page=persona404")
     yield page
     context.close()
+
+
+def save(admin: Any) -> None:
+    """Send the form, and wait for the page that comes then."""
+    with admin.expect_navigation():
+        admin.click("#submit")
 
 
 def set_options(wordpress: WordPress, **options: str) -> None:
@@ -154,7 +161,7 @@ def test_settings_are_saved_and_shown(
     admin.select_option("#persona404-theme", "dark")
     admin.select_option("#persona404-lang", "pt")
     admin.fill("#persona404-region", "Ñandubay <b>Ficticio</b>")
-    admin.click("#submit")
+    save(admin)
     assert "Settings saved" in admin.inner_text(".settings-error")
     options = {"size": "small", "theme": "dark", "lang": "pt", "region": "Ñandubay Ficticio"}
     assert stored(wordpress) == {"address": service, **options}
@@ -170,10 +177,10 @@ def test_a_service_that_is_down_keeps_nobody_from_other_changes(
     set_options(wordpress, address="https://127.0.0.1:1")
     admin.reload()
     admin.select_option("#persona404-size", "small")
-    admin.click("#submit")
+    save(admin)
     assert stored(wordpress)["size"] == "small"
     admin.fill("#persona404-address", "")
-    admin.click("#submit")
+    save(admin)
     assert stored(wordpress)["address"] == ""
 
 
@@ -184,7 +191,7 @@ def test_who_may_not_write_scripts_may_not_choose_one(
     rule.write_text("<?php define( 'DISALLOW_UNFILTERED_HTML', true );")
     try:
         admin.fill("#persona404-address", service)
-        admin.click("#submit")
+        save(admin)
         assert "Settings saved" in admin.inner_text(".settings-error")
         assert stored(wordpress)["address"] == ""
     finally:
@@ -217,7 +224,7 @@ def test_bad_input_is_refused(
     before = stored(wordpress)
     admin.fill("#persona404-address", address.replace("SERVICE", service))
     admin.fill("#persona404-region", "Otra")
-    admin.click("#submit")
+    save(admin)
     errors = admin.locator(".notice-error, .settings-error.error")
     assert errors.count() == 1
     assert f"Nothing was saved: {said}" in errors.inner_text()
@@ -229,7 +236,7 @@ def test_an_option_that_does_not_exist_is_refused(
 ) -> None:
     admin.fill("#persona404-address", service)
     admin.evaluate("document.querySelector('#persona404-size option').value = 'huge'")
-    admin.click("#submit")
+    save(admin)
     assert "Nothing was saved" in admin.inner_text(".settings-error")
     assert stored(wordpress)["address"] == ""
 
