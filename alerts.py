@@ -57,18 +57,18 @@ log = logging.getLogger("persona404.alerts")
 def faults(last_sync: str | None, views: Views, synchroniser: Synchroniser) -> dict[str, str]:
     """Why the list cannot be trusted or changed just now, by name, without secrets. `last_sync` is
     the end of the last good synchronisation."""
-    faults = {}
+    wrong = {}
     if views.fault:
-        faults["views"] = f"The database cannot be written just now: {views.fault}."
+        wrong["views"] = f"The database cannot be written just now: {views.fault}."
     if synchroniser.fault:
-        faults["clock"] = synchroniser.fault
+        wrong["clock"] = synchroniser.fault
     if stale := fault_of_age(last_sync):
-        faults["stale"] = stale
+        wrong["stale"] = stale
     with suppress(OSError):
         size = Path(f"{views.database.resolve()}-wal").stat().st_size
         if size > WAL_BYTES:
-            faults["wal"] = f"The write-ahead log has {size // 10**6} MB: a reader does not end."
-    return faults
+            wrong["wal"] = f"The write-ahead log has {size // 10**6} MB: a program keeps reading."
+    return wrong
 
 
 def fault_of_age(last_sync: str | None) -> str | None:
@@ -84,8 +84,8 @@ def fault_of_age(last_sync: str | None) -> str | None:
 
 
 class Alerts:
-    """Tells the operator of each change: at the start, and then once. A fault must last for a
-    minute. What cannot be sent is sent a minute later."""
+    """Tells the operator the state after a start, and then each change, once it has lasted for a
+    minute. What cannot be sent is tried again a minute later."""
 
     def __init__(
         self, settings: Settings, reader: Reader, views: Views, synchroniser: Synchroniser
@@ -111,13 +111,13 @@ class Alerts:
         last_sync = None
         try:
             last_sync = self.last_sync()
-            found = self.find_faults(last_sync)
+            current = self.find_faults(last_sync)
         except DatabaseUnavailable as error:
-            found = {"database": f"The database cannot be read: {error.reason}."}
-        lasting = {name: text for name, text in found.items() if name in self.since}
-        self.since = {name: self.since.get(name) or utc_now() for name in found}
+            current = {"database": f"The database cannot be read: {error.reason}."}
+        lasting = {name: text for name, text in current.items() if name in self.since}
+        self.since = {name: self.since.get(name) or utc_now() for name in current}
         names = " ".join(lasting)
-        is_new = names != self.told and (lasting or (last_sync and not found))
+        is_new = names != self.told and (lasting or (last_sync and not current))
         if is_new and self.send("ALERT_URL", self.settings.alert_url, self.message(lasting)):
             self.told = names
         is_new = last_sync is not None and last_sync != self.pinged
@@ -134,15 +134,15 @@ class Alerts:
         if self.reader.select("SELECT 1 FROM run WHERE outcome = 'running'"):
             self.record_killed_run()
         # A new service is not late yet.
-        found = faults(last_sync or self.began, self.views, self.synchroniser)
+        current = faults(last_sync or self.began, self.views, self.synchroniser)
         for outcome, reason, warnings in self.reader.select(
             "SELECT outcome, reason, warnings FROM run WHERE outcome <> 'running'"
             " ORDER BY id DESC LIMIT 1"
         ):
             if outcome != "ok":
-                found[outcome] = reason or ""
-            found |= dict.fromkeys(warnings.split(), "")
-        return found
+                current[outcome] = reason or ""
+            current |= dict.fromkeys(warnings.split(), "")
+        return current
 
     def record_killed_run(self) -> None:
         """Record the end of a run that died, if that is what it did."""
@@ -151,13 +151,13 @@ class Alerts:
                 with suppress(DatabaseUnavailable), open_database(self.database, 1) as db:
                     record_killed_runs(db)
 
-    def message(self, faults: dict[str, str]) -> str:
+    def message(self, lasting: dict[str, str]) -> str:
         """A short text in Spanish and English."""
         where = f"persona404, {self.settings.register}, {os.uname().nodename}"
-        lines = [f"{where}: {', '.join(faults) or 'ok'}"]
-        for name, detail in faults.items():
+        lines = [f"{where}: {', '.join(lasting) or 'ok'}"]
+        for name, detail in lasting.items():
             lines += [HEADLINES[name], detail, f"Desde / since {self.since[name]}"]
-        lines.append(ADVICE if faults else HEADLINES["ok"])
+        lines.append(ADVICE if lasting else HEADLINES["ok"])
         return "\n".join(filter(None, lines))[:LONGEST]
 
     def send(self, name: str, url: str | None, text: str | None = None) -> bool:

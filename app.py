@@ -3,7 +3,6 @@
     site's browser -> waitress -> API -> Reader -> SQLite           (a SELECT for each request)
                                       -> Views --each second--> SQLite
     clock thread, trigger -> Synchroniser -> sync.py, a child process -> SQLite
-
     alerts thread --> ALERT_URL, PING_URL
 
     python app.py
@@ -454,7 +453,6 @@ def serve(settings: Settings) -> int:
     views, synchroniser = Views(database), Synchroniser(database)
     reader, about = Reader(database), settings.about
     api = API(register, reader, views, synchroniser, settings.api_key, about)
-    alerts = Alerts(settings, reader, views, synchroniser)
     use_one_cpu(settings.port)
     try:
         server = waitress.create_server(api, host=settings.host, port=settings.port, **WAITRESS)
@@ -476,6 +474,7 @@ def serve(settings: Settings) -> int:
             clock = (synchroniser, settings.sync_at)
             threading.Thread(target=keep_schedule, args=clock, daemon=True).start()
         if settings.alert_url or settings.ping_url:
+            alerts = Alerts(settings, reader, views, synchroniser)
             threading.Thread(target=alerts.check_each_minute, daemon=True).start()
         server.run()  # until SIGTERM or SIGINT; finishes the requests that are running
     finally:

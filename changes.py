@@ -27,7 +27,7 @@ NEW_BEGINNING = 14  # days without a good run
 
 @dataclass
 class Changes:
-    """What is to become of the stored persons; all but the last two and `persons` are ids."""
+    """What is to become of the stored persons; ids, but for `persons`, `notes` and `warnings`."""
 
     listed: set[str]  # read, hidden or excluded: they leave the found
     hidden: dict[str, str]  # hidden children on the list -> the id under which they were hidden

@@ -166,12 +166,7 @@ class Synchroniser:
         log.error("sync.py ended with status %d", status)
         reason = f"sync.py ended with status {status}: the log says why"
         try:
-            with (
-                store.open_database(self.database, busy_seconds=5) as db,
-                store.run_lock(self.database) as locked,
-            ):
-                if locked:
-                    store.record_dead_child(db, last_run, reason)
+            store.record_dead_run(self.database, reason, last_run)
         except (store.DatabaseUnavailable, SettingError) as error:
             log.error("this end is not on record: %s", error)
 

@@ -266,16 +266,19 @@ def record_killed_runs(db: sqlite3.Connection) -> None:
     db.execute(update, [utc_now()])
 
 
-def record_dead_child(db: sqlite3.Connection, last_run: int, reason: str) -> None:
-    """Record a run that died, or that failed before it began: none is newer than `last_run`.
-    The caller holds the run lock."""
-    with transaction(db):
-        record_killed_runs(db)
-        db.execute(
-            "INSERT INTO run (started, ended, outcome, reason) SELECT :now, :now, 'failed', :reason"
-            " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)",
-            {"now": utc_now(), "reason": reason, "last_run": last_run},
-        )
+def record_dead_run(database: Path, reason: str, last_run: int | None = None) -> None:
+    """Record a run that died, or that failed before it began: none is newer than `last_run`, if
+    that is given. Nothing while another run holds the lock."""
+    with run_lock(database) as locked, open_database(database, busy_seconds=5) as db:
+        if locked:
+            with transaction(db):
+                record_killed_runs(db)
+                db.execute(
+                    "INSERT INTO run (started, ended, outcome, reason)"
+                    " SELECT :now, :now, 'failed', :reason"
+                    " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)",  # never > NULL
+                    {"now": utc_now(), "reason": reason, "last_run": last_run},
+                )
 
 
 def end_run(

@@ -24,6 +24,7 @@ import sqlite3
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -44,6 +45,7 @@ EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
 FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
+BAD_START = "a setting or the profile is wrong: --check says which"  # without the path in it
 ADVICE = (
     "if the register's pages have changed, --dry-run shows where its profile fails; if the list is"
     " right, --force saves it (docs/night.md)"
@@ -120,29 +122,24 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         settings = read_settings(environ, need_contact=options.pages is None)
         profile = load_profile(settings.profile)
     except (SettingError, ProfileError):
-        if is_run and database.exists():
-            record_failure(database)
+        if is_run and database.exists():  # for an operator who does not see it
+            with suppress(SettingError, store.DatabaseUnavailable):
+                store.record_dead_run(database, BAD_START)
         raise
-    save = HERE / options.save if options.save else None
-    if is_run:
-        with store.run_lock(database) as locked:
-            if not locked:
-                log.error("another synchronisation of %s is running", database)
-                return EXIT_BUSY
-            return synchronise(settings, profile, save, options.force)
+    if options.check:
+        return 0
     if options.pages is not None:
         profile = replace(profile, pages=str(HERE / options.pages))
+    save = HERE / options.save if options.save else None
     if options.explain is not None:
         return explain(settings, profile, options.explain)
-    return dry_run(settings, profile, save, options.force) if options.dry_run else 0
-
-
-def record_failure(database: Path) -> None:
-    """Record a run that could not begin, for an operator who does not see it."""
-    with store.run_lock(database) as locked, store.open_database(database, 60) as db:
-        if locked:  # its text would hold a path, and /health is for anybody's eyes
-            reason = "a setting or the profile is wrong: --check says which"
-            store.end_run(db, store.begin_run(db), "failed", reason, None)
+    if options.dry_run:
+        return dry_run(settings, profile, save, options.force)
+    with store.run_lock(settings.database) as locked:
+        if not locked:
+            log.error("another synchronisation of %s is running", settings.database)
+            return EXIT_BUSY
+        return synchronise(settings, profile, save, options.force)
 
 
 # --- One synchronisation -------------------------------------------------------------
@@ -209,10 +206,10 @@ def update_photos(
 def delete_photos(db: sqlite3.Connection) -> None:
     """Delete all photos, for a profile that says `photos = false`."""
     try:
-        db.execute("DELETE FROM photo")
+        if db.execute("DELETE FROM photo").rowcount:
+            store.empty_wal(db)
     except sqlite3.Error as error:  # a removal must not wait for it
         log.error("the photos are not deleted: %s", error)
-    store.empty_wal(db)
 
 
 def swap(

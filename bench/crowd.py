@@ -6,14 +6,12 @@ Needs wrk and nginx. Everything runs on loopback: three services behind deploy/n
 """
 
 import argparse
-import statistics
 import tempfile
 import time
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 
-from run import TRACK, wrk  # adds the tests' folder to the path
+from run import TRACK, median, wrk  # adds the tests' folder to the path
 
 from store import open_database, transaction
 from support.api import fill, keep_photo
@@ -26,7 +24,7 @@ VIEWS = 10_000
 def print_rate(what: str, url: str, rounds: int, seconds: float) -> None:
     measured = [wrk(url, seconds) for _ in range(rounds)]
     assert not any(one.errors for one in measured), what
-    print(f"| {what} | {statistics.median(one.rate for one in measured):,.0f} a second |")
+    print(f"| {what} | {median(measured, 'rate'):,.0f} a second |")
 
 
 def rates(crowd: Instances, rounds: int, seconds: float) -> None:
@@ -76,12 +74,10 @@ def main() -> None:
     print("| | measured |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for measure in (
-            count_views,
-            partial(rates, rounds=options.rounds, seconds=options.seconds),
-        ):
-            with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
-                measure(crowd)
+        with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
+            count_views(crowd)
+        with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
+            rates(crowd, options.rounds, options.seconds)
         write_at_once(folder)
 
 

@@ -12,7 +12,7 @@ from support import ROOT, missing
 from support.api import made_up
 from support.browser import Serve, Served, Visit, view_of
 from support.nginx import is_open
-from support.service import free_port, wait_until
+from support.service import end, free_port, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -67,8 +67,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield start_server
     for process in started:
-        process.terminate()
-        process.wait(30)
+        end(process)
 
 
 def publish(folder: Path, served: Served) -> Path:

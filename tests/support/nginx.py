@@ -14,7 +14,7 @@ from pathlib import Path
 
 from support import KEY, ROOT, TLS, missing
 from support.api import Reply, ask_over, fill, made_up, request
-from support.service import Service, demo_profile, free_port, wait_until
+from support.service import Service, demo_profile, end, free_port, wait_until
 
 PERSONS = [made_up(n) for n in range(1, 31)]
 
@@ -85,8 +85,7 @@ class Nginx:
         return Visitor(self.port)
 
     def close(self) -> None:
-        self.process.terminate()
-        self.process.wait(30)
+        end(self.process)
 
 
 def is_open(port: int) -> bool:

@@ -83,6 +83,12 @@ def free_port() -> int:
         return port
 
 
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """SIGTERM, and wait."""
+    process.terminate()
+    process.wait(30)
+
+
 def wait_until(done: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 30
     while not done():

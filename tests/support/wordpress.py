@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from support import ROOT, TLS, missing
-from support.service import free_port, wait_until
+from support.service import end, free_port, wait_until
 
 WORDPRESS = Path("/usr/share/wordpress")
 PLUGIN = ROOT / "sites" / "wordpress" / "persona404"
@@ -121,8 +121,3 @@ class WordPress:
         lines = log.read_text().splitlines() if log.exists() else []
         own = ("/wp-includes/", "/wp-admin/", "/wp-content/themes/")
         return [line for line in lines if not any(part in line for part in own)]
-
-
-def end(process: "subprocess.Popen[bytes]") -> None:
-    process.terminate()
-    process.wait(30)
