@@ -33,12 +33,14 @@ from urllib.parse import parse_qs
 import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
-from alerts import Alerts, faults
-from nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
-from person import region_of
-from settings import HERE, About, SettingError, Settings, read_settings, set_up_process
-from store import DatabaseUnavailable, Reader, check_register, open_database
-from views import KEPT_DAYS, VIEWS_BY_SITE, Views, host_name, is_public, is_visit, utc_day
+from model import SettingError, region_of
+from serve.alerts import Alerts
+from serve.health import faults
+from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
+from serve.views import Views, host_name, is_public, is_visit
+from settings import HERE, About, Settings, read_settings, set_up_process
+from store.database import DatabaseUnavailable, Reader, open_register
+from store.views import KEPT_DAYS, VIEWS_BY_SITE, utc_day
 
 WAITRESS = {
     "threads": 4,
@@ -433,8 +435,7 @@ def main() -> int:
         settings = read_settings(os.environ)
         # Keep one connection open, so the last close cannot remove -shm: a reader on a full disk
         # could not make it again.
-        with open_database(settings.database, busy_seconds=60) as db:
-            check_register(db, settings.register)
+        with open_register(settings.database, settings.register):
             # A broken profile stops the start. sync.py checks it: it has the HTML parser.
             status = start_sync("--check").wait()
             if status != 0:

@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from person import MANY
+from model import MANY
 from scrape.address import https
 from scrape.fetch import PAGE_SECONDS, Fetcher, NoAnswer, Page, PageError, Refused, time_limit
 from scrape.photo import NoPhoto, photo_of
-from store import transaction, utc_now
+from store.database import transaction, utc_now
 
 RUNS = 7  # in which each photo is asked for again
 TRIED = 10  # so many by a dry run

@@ -1,10 +1,9 @@
--- The database of one register, version 6. store.py runs this file on a new database, and on
--- an older one once its persons and views are out of the way. sync.py writes everything but the
--- views; app.py reads everything and writes the views, and the end of a run that could not record
--- it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
+-- The database of one register, version 1. store/database.py runs this file on a new database.
+-- sync.py writes everything but the views; app.py reads everything and writes the views, and the
+-- end of a run that could not record it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 -- The persons still sought, as the register lists them: what the API shows.
-CREATE TABLE IF NOT EXISTS person (
+CREATE TABLE person (
     position INTEGER PRIMARY KEY,  -- ours: 1, 2, 3 ... without a gap; newest fecha first, then id
     id       TEXT NOT NULL UNIQUE, -- ours: the register's name, "-", a number made of the url
     nombre   TEXT NOT NULL,
@@ -20,12 +19,12 @@ CREATE TABLE IF NOT EXISTS person (
     ) STORED
 ) STRICT;
 
-CREATE INDEX IF NOT EXISTS person_region ON person (region);
+CREATE INDEX person_region ON person (region);
 
 -- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the same
--- `nombre`, `fecha` and `foto` (store.py, write_persons): an address may come to stand for another
+-- `nombre`, `fecha` and `foto` (store/persons.py, write_persons): an address may come to stand for another
 -- child.
-CREATE TABLE IF NOT EXISTS photo (
+CREATE TABLE photo (
     person   TEXT PRIMARY KEY,     -- id
     nombre   TEXT NOT NULL,
     fecha    TEXT NOT NULL,
@@ -37,50 +36,50 @@ CREATE TABLE IF NOT EXISTS photo (
 ) STRICT;
 
 -- Persons who were listed once and no longer are. Only the opaque id stays, to be counted.
-CREATE TABLE IF NOT EXISTS found (
+CREATE TABLE found (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
 -- Ids that carried a stamp such as "FUE ENCONTRADA" on the register, stored once or not.
-CREATE TABLE IF NOT EXISTS stamped (
+CREATE TABLE stamped (
     id TEXT PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
 -- Persons who are listed and stored, but could not be read in the last runs.
-CREATE TABLE IF NOT EXISTS unread (
+CREATE TABLE unread (
     id    TEXT PRIMARY KEY,
     since TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Persons who must never be shown, whatever the register says (sync.py --hide).
-CREATE TABLE IF NOT EXISTS hidden (
+CREATE TABLE hidden (
     id     TEXT PRIMARY KEY,
     listed INTEGER NOT NULL        -- 1: note when the person is missing and somebody is new
 ) STRICT, WITHOUT ROWID;
 
--- By what they are recognised under another address (hidden.py). Whoever holds this file can test
+-- By what they are recognised under another address (store/hidden.py). Whoever holds this file can test
 -- whether a name that they guess is among them.
-CREATE TABLE IF NOT EXISTS hidden_mark (
+CREATE TABLE hidden_mark (
     mark TEXT PRIMARY KEY,         -- an id, or a hash of name and date, or of the photo's address
     id   TEXT NOT NULL             -- in `hidden`
 ) STRICT, WITHOUT ROWID;
 
 -- The key of these hashes: one row.
-CREATE TABLE IF NOT EXISTS secret (
+CREATE TABLE secret (
     key BLOB NOT NULL
 ) STRICT;
-INSERT INTO secret SELECT randomblob(32) WHERE NOT EXISTS (SELECT 1 FROM secret);
+INSERT INTO secret VALUES (randomblob(32));
 
--- The sites that showed a person, and how often in all (views.py). Nothing of a visitor is stored.
-CREATE TABLE IF NOT EXISTS site (
+-- The sites that showed a person, and how often in all (store/views.py). Nothing of a visitor is stored.
+CREATE TABLE site (
     number    INTEGER PRIMARY KEY,
     host      TEXT NOT NULL UNIQUE, -- lower case, IDNA, no port
     first_day TEXT NOT NULL,        -- UTC, YYYY-MM-DD
     views     INTEGER NOT NULL
 ) STRICT;
 
--- How often each site showed somebody on each of the last days (views.py, KEPT_DAYS).
-CREATE TABLE IF NOT EXISTS site_day (
+-- How often each site showed somebody on each of the last days (store/views.py, KEPT_DAYS).
+CREATE TABLE site_day (
     day   TEXT NOT NULL,            -- UTC, YYYY-MM-DD
     site  INTEGER NOT NULL,         -- its number
     views INTEGER NOT NULL,
@@ -88,13 +87,13 @@ CREATE TABLE IF NOT EXISTS site_day (
 ) STRICT, WITHOUT ROWID;
 
 -- How often each person was shown, in all.
-CREATE TABLE IF NOT EXISTS person_views (
+CREATE TABLE person_views (
     person TEXT PRIMARY KEY,        -- id of a person who was active at that time
     views  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Every synchronisation that was begun. Counts are NULL where it did not get so far.
-CREATE TABLE IF NOT EXISTS run (
+CREATE TABLE run (
     id         INTEGER PRIMARY KEY,
     started    TEXT NOT NULL,
     ended      TEXT,
@@ -106,22 +105,22 @@ CREATE TABLE IF NOT EXISTS run (
     found      INTEGER,
     moved      INTEGER,            -- persons whose file has a new address
     unreadable INTEGER,
-    matched    TEXT,               -- the parts of the profile that matched something
-    warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp": what an alert tells (changes.py)
-    reason     TEXT                -- why it is not ok, or was forced; never a person's data
+    matched_parts TEXT,            -- the parts of the profile that matched something
+    warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp": what an alert tells (rules/compare.py)
+    reason     TEXT                -- why it is not ok, or what --force overrode; never a person's data
 ) STRICT;
 
 -- The end of the last good synchronisation; no row before the first.
-CREATE VIEW IF NOT EXISTS last_good AS
+CREATE VIEW last_good AS
 SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1;
 
 -- What the API shows: nobody while the last good synchronisation is over 14 days old.
-CREATE VIEW IF NOT EXISTS shown AS
+CREATE VIEW shown AS
 SELECT * FROM person
 WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days');
 
 -- How many persons that is: positions have no gap.
-CREATE VIEW IF NOT EXISTS active AS
+CREATE VIEW active AS
 SELECT coalesce((SELECT position FROM shown ORDER BY position DESC LIMIT 1), 0) AS count;
 
-PRAGMA user_version = 6;
+PRAGMA user_version = 1;

@@ -1,7 +1,7 @@
 """The settings of both programs: environment variables, validated at the start.
 
 docs/operating.md, "Settings", says what each means. An empty one counts as not set, and relative
-paths start at the folder of this file. SettingError is one line that names the setting.
+paths start at the folder of this file.
 """
 
 import logging
@@ -16,16 +16,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
+from model import SettingError
+
 HERE = Path(__file__).resolve().parent
 SECRETS = {"API_KEY", "ALERT_URL", "PING_URL"}  # the child sync.py gets none of them
 SETTINGS = SECRETS | {"CONTACT", "DATABASE", "HOST", "OPERATOR", "PORT", "REGISTER", "SYNC_AT"}
 WEB_ADDRESS = r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?][!-~]*)?"
 
 log = logging.getLogger("persona404.settings")
-
-
-class SettingError(ValueError):
-    """A setting that cannot be used: one line that names it."""
 
 
 class About(NamedTuple):

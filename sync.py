@@ -29,17 +29,36 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-import store
-from changes import Changes, decide
-from person import Reading
+from commands import (
+    CLEAR_LINE,
+    describe,
+    dry_run,
+    explain,
+    hide_person,
+    progress,
+    report,
+    show_who,
+    summary,
+    unhide_person,
+)
+from model import Changes, Reading, SettingError
 from photos import keep_photos
+from rules.judge import decide
 from scrape.fetch import Fetcher, Refused
 from scrape.profile import Profile, ProfileError, load_profile
 from scrape.reading import read_register
-from settings import HERE, SettingError, Settings, read_paths, read_settings, set_up_process
-from show import CLEAR_LINE, describe, dry_run, explain, progress, report, summary
-from stored import hide, read_stored, show_who, unhide, write_changes
-from views import KEPT_DAYS
+from settings import HERE, Settings, read_paths, read_settings, set_up_process
+from store.database import (
+    DatabaseUnavailable,
+    empty_wal,
+    open_register,
+    run_lock,
+    transaction,
+)
+from store.hidden import read_hidden, recognise, write_marks
+from store.persons import read_stored, stored_persons, write_changes
+from store.runs import begin_run, end_run, record_dead_run
+from store.views import KEPT_DAYS
 
 EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
@@ -69,7 +88,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
         return 2
     except Refused as error:  # of a dry run; a real one records it
         log.error("would be refused: %s", error)
-    except store.DatabaseUnavailable as error:
+    except DatabaseUnavailable as error:
         log.error("failed: DATABASE: %s: %s", read_paths(environ)[1], error)
     except Exception as error:  # its text may quote a person; where it happened does not
         where = "".join(traceback.format_tb(error.__traceback__))
@@ -106,13 +125,16 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
 
 def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     profile_file, database = read_paths(environ)
-    for command, who in ((hide, options.hide), (unhide, options.unhide), (show_who, options.who)):
-        if who is not None:  # these need the database alone
-            command(who, profile_file.stem, database)
-            return 0
+    register = profile_file.stem
+    # These four need the database alone.
+    if options.hide is not None:
+        return hide_person(options.hide, register, database)
+    if options.unhide is not None:
+        return unhide_person(options.unhide, register, database)
+    if options.who is not None:
+        return show_who(options.who, register, database)
     if options.report:
-        report(database, options.days, options.csv)
-        return 0
+        return report(database, options.days, options.csv)
     if options.pages is not None and not (options.dry_run or options.explain):
         raise SettingError(
             "--pages: goes with --dry-run and --explain, for old pages must not be stored"
@@ -123,8 +145,8 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         profile = load_profile(settings.profile)
     except (SettingError, ProfileError):
         if is_run and database.exists():  # for an operator who does not see it
-            with suppress(SettingError, store.DatabaseUnavailable):
-                store.record_dead_run(database, BAD_START)
+            with suppress(SettingError, DatabaseUnavailable):
+                record_dead_run(database, BAD_START)
         raise
     if options.check:
         return 0
@@ -135,7 +157,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         return explain(settings, profile, options.explain)
     if options.dry_run:
         return dry_run(settings, profile, save, options.force)
-    with store.run_lock(settings.database) as locked:
+    with run_lock(settings.database) as locked:
         if not locked:
             log.error("another synchronisation of %s is running", settings.database)
             return EXIT_BUSY
@@ -148,35 +170,34 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
 def synchronise(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
     """Run once and record it; the exit status. The caller holds the run lock. SettingError for a
     database of another register."""
-    with store.open_database(settings.database, busy_seconds=60) as db:
-        store.check_register(db, settings.register)
-        run = store.begin_run(db)
+    with open_register(settings.database, settings.register) as db:
+        run = begin_run(db)
         reading = None
         if not profile.photos:
             delete_photos(db)
         try:
             log.info("read the register %s", settings.register)
-            stored_ids = store.stored_persons(db).keys()
+            stored_ids = stored_persons(db).keys()
             fetcher = Fetcher(profile, settings.contact, save)
             reading = read_register(fetcher, progress, stored_ids)
             for record in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", describe(record))
             log.info("read: %s", summary(reading))
             changes, outcome = swap(db, run, reading, profile, force)
-        except Refused as error:
-            store.end_run(db, run, "refused", str(error), reading)
-            log.error("%s: refused, the stored persons stay: %s", settings.register, error)
-            return 1
-        except (SystemExit, KeyboardInterrupt):
-            store.end_run(db, run, "failed", "stopped by a signal", reading)
-            log.error("%s: stopped", settings.register)
-            raise
-        except Exception as error:  # only its type: its text may quote a person
-            store.end_run(db, run, "failed", type(error).__name__, reading)
+        except BaseException as error:
+            outcome, reason = "failed", type(error).__name__  # its text may quote a person
+            if isinstance(error, Refused):
+                outcome, reason = "refused", str(error)
+            elif isinstance(error, SystemExit | KeyboardInterrupt):
+                reason = "stopped by a signal"
+            end_run(db, run, outcome, reason, reading)
+            log.error("%s: %s, the stored persons stay: %s", settings.register, outcome, reason)
+            if outcome == "refused":
+                return 1
             raise
         finally:
             progress("")
-            store.empty_wal(db)
+            empty_wal(db)
         if profile.photos and outcome == "ok":
             update_photos(settings, db, fetcher, reading)
     print_line(
@@ -200,14 +221,14 @@ def update_photos(
         log.warning("photos: the rest waits: %s", error)
     finally:
         progress("")
-        store.empty_wal(db)
+        empty_wal(db)
 
 
 def delete_photos(db: sqlite3.Connection) -> None:
     """Delete all photos, for a profile that says `photos = false`."""
     try:
         if db.execute("DELETE FROM photo").rowcount:
-            store.empty_wal(db)
+            empty_wal(db)
     except sqlite3.Error as error:  # a removal must not wait for it
         log.error("the photos are not deleted: %s", error)
 
@@ -218,10 +239,11 @@ def swap(
     """Replace the old list by the new one in one transaction, with the run's record; the changes,
     and "ok" or "withheld". Refused if the reading cannot be believed. `force` says that it is
     true."""
-    with store.transaction(db):
-        stored = read_stored(db)
+    with transaction(db):
+        stored, marks = read_stored(db), read_hidden(db)
+        hidden = recognise(marks, stored.persons, reading)
         log.info("compare: %d stored, %d listed", len(stored.persons), reading.listed)
-        changes, outcome, reason = decide(stored, reading, profile.max_unreadable, force)
+        changes, outcome, reason = decide(stored, reading, hidden, profile.max_unreadable, force)
         if outcome == "refused":
             raise Refused(f"{reason}; {ADVICE}")
         if outcome == "withheld":
@@ -231,10 +253,11 @@ def swap(
             log.warning("%s", note)
         log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
         log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
-        write_changes(db, stored, reading, changes)
+        write_changes(db, reading, changes)
+        write_marks(db, marks, hidden, reading, somebody_is_new=bool(changes.added))
         counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
         warnings = " ".join(changes.warnings)
-        store.end_run(db, run, outcome, reason, reading, warnings=warnings, **counts)
+        end_run(db, run, outcome, reason, reading, warnings=warnings, **counts)
     log.info("serve: %d active", len(changes.persons))
     return changes, outcome
 
@@ -259,6 +282,7 @@ if __name__ == "__main__":
     terminal = sys.stderr.isatty()
     set_up_process(logging.WARNING if terminal else logging.INFO, CLEAR_LINE if terminal else "")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup ... &` ignores it
     limit_memory()
     try:
         sys.exit(main(sys.argv[1:], os.environ))

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from run import TRACK, median, wrk  # adds the tests' folder to the path
 
-from store import open_database, transaction
+from serve.views import PENDING
+from store.database import open_database, transaction
+from store.views import NEW_SITES_A_DAY, utc_day, write_views
 from support.api import fill, keep_photo
 from support.nginx import PERSONS, Instances, send_views
-from views import NEW_SITES_A_DAY, PENDING, utc_day, write_views
 
 VIEWS = 10_000
 

@@ -34,7 +34,7 @@ ROOT = BENCH.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import app  # noqa: E402
-from person import Person, person_id  # noqa: E402
+from model import Person, person_id  # noqa: E402
 from support import api as support  # noqa: E402
 from support.service import demo_profile, free_port  # noqa: E402
 from support.web import Web  # noqa: E402

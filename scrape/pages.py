@@ -18,7 +18,7 @@ from urllib.parse import urldefrag, urlsplit
 
 import soupsieve
 
-from person import MANY, person_id
+from model import MANY, person_id
 from scrape.address import https, page_of, stored_address, web_address
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.profile import Profile, Way, as_tuple

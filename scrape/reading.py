@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from datetime import date
 from itertools import combinations
 
-from person import Reading, name_key, names_agree
+from model import Reading, name_key, names_agree
 from scrape.address import https, page_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.pages import ListReader, read_list

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, NamedTuple
 
-from person import Person, Skipped, comparable, name_key, names_agree, unaccented
+from model import Person, Skipped, comparable, name_key, names_agree, unaccented
 from scrape.address import https, page_of, web_address
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple

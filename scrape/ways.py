@@ -17,7 +17,7 @@ from typing import Any
 import soupsieve
 from bs4 import Tag
 
-from person import comparable, unaccented
+from model import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
 from scrape.text import NOT_TEXT, after_label, json_text, value_at, visible_text
 

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-import alerts
-import nightly
-from alerts import Alerts
-from nightly import Synchroniser
+from serve import alerts, nightly
+from serve.alerts import Alerts
+from serve.nightly import Synchroniser
+from serve.views import Views
 from settings import read_settings
-from store import Reader, open_database, run_lock, utc_text
+from store.database import Reader, open_database, run_lock, utc_text
 from support.api import Api, fill, made_up
 from support.register import Register, slugs
 from support.web import Answer, Web
-from views import Views
 
 HEAD = f"persona404, prueba, {os.uname().nodename}: "
 OK = f"{HEAD}ok\nLa lista está al día. / The list is up to date."

@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 import pytest
 
-from nightly import NotNow, Synchroniser
-from store import open_database, transaction, write_persons
+from serve.nightly import NotNow, Synchroniser
+from store.database import open_database, transaction
+from store.persons import write_persons
 from support import KEY
 from support.api import ABOUT, Api, ask_wsgi, fill, made_up
 

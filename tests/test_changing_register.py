@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from person import person_id
+from model import person_id
 from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile
 from support.web import Answer

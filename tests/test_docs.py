@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-import alerts
 import sync
 from scrape.fetch import Fetcher
 from scrape.profile import Fields, Profile, Way, load_profile
 from scrape.reading import read_register
+from serve import alerts
 from settings import SETTINGS, read_settings
 from support import KEY, ROOT, missing
 from support.api import Api

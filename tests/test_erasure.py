@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from conftest import Figure
-from store import open_database, stored_persons, transaction, write_persons
+from store.database import open_database, transaction
+from store.persons import stored_persons, write_persons
 from support.register import Listed, Register
 from support.service import Service
 from support.web import Answer

@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-import nightly
 from conftest import Figure
-from nightly import NotNow, Synchroniser
-from person import Reading
-from store import open_database
+from model import Reading
+from serve import nightly
+from serve.nightly import NotNow, Synchroniser
+from store.database import open_database
 from support import ROOT, missing
 from support.api import fill, made_up
 from support.client import Client

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Figure
-from store import Reader, open_database, transaction
+from serve.views import PENDING
+from store.database import Reader, open_database, transaction
+from store.views import KEPT_DAYS, NEW_SITES_A_DAY, SITES, write_views
 from support import KEY
 from support.api import Api, ServedApi, ask_wsgi, fill, made_up, views_of
 from support.client import Client
-from views import KEPT_DAYS, NEW_SITES_A_DAY, PENDING, SITES, write_views
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from person import Person
+from model import Person
 from support import ROOT
 from support.api import ABOUT, ServedApi, fill, keep_photo, made_up
 from support.browser import Visit, host

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from person import Reading, Skipped, person_id
+from model import Reading, Skipped, person_id
 from scrape.fetch import Refused
 from scrape.profile import load_profile
 from support import ROOT

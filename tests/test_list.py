@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from person import ids_of, person_id
+from model import ids_of, person_id
 from scrape.fetch import Refused
 from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile, read

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from conftest import Figure
-from person import person_id
+from model import person_id
 from support.register import Register
 from support.web import Answer
 

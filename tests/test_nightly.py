@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 import pytest
 import schedule
 
-import nightly
-from nightly import NotNow, Synchroniser
-from store import open_database, run_lock, utc_now
+from serve import nightly
+from serve.nightly import NotNow, Synchroniser
+from store.database import open_database, run_lock, utc_now
 from support import ROOT
 
 MADRID = ZoneInfo(
@@ -167,7 +167,7 @@ def test_a_process_keeps_to_one_cpu_where_it_can(before: str, cpus: int | None) 
 import os
 count = os.sched_getaffinity
 {before}
-import nightly
+from serve import nightly
 nightly.use_one_cpu(8080)
 print(len(count(0)))
 nightly.set_cpus(0, nightly.ALL_CPUS)

@@ -12,8 +12,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from nightly import Synchroniser
-from store import Reader, open_database, run_lock
+from serve.nightly import Synchroniser
+from store.database import Reader, open_database, run_lock
 from support import KEY, ROOT, missing
 from support.api import Api, Reply
 from support.register import call_sync

@@ -2,7 +2,7 @@
 
 import pytest
 
-from person import ids_of, person_id
+from model import ids_of, person_id
 from scrape.values import Age
 from support.register import Listed, Register, slugs
 from support.scrape import edit_profile, read

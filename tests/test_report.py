@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from store import open_database, transaction
+from store.database import open_database, transaction
+from store.views import utc_day, write_views
 from support import KEY
 from support.api import Api, fill, made_up
 from support.register import Register
-from views import utc_day, write_views
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from store import open_database
+from store.database import open_database
 from support import KEY, ROOT
 from support.api import fill
 from support.register import Register, slugs
@@ -26,7 +26,7 @@ TWELVE = slugs(12)
 QUICK_ALERTS = (  # app.py, checking for problems ten times a second
     sys.executable,
     "-c",
-    "import sys, alerts, app; alerts.CHECK_SECONDS = 0.1; sys.exit(app.main())",
+    "import sys, app, serve.alerts; serve.alerts.CHECK_SECONDS = 0.1; sys.exit(app.main())",
 )
 Start = Callable[..., Service]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from settings import HERE, SettingError, misspelt, read_settings
+from model import SettingError
+from settings import HERE, misspelt, read_settings
 from support import ROOT
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from store import run_lock
+from store.database import run_lock
 from support.register import (
     Listed,
     Register,

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-import views
-from store import open_database, transaction
+from serve import views
+from serve.views import Views, host_name, is_public, is_visit
+from store.database import open_database, transaction
+from store.views import KEPT_DAYS, utc_day
 from support.api import Api, fill, made_up, views_of
-from views import Views, host_name, is_public, is_visit, utc_day
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
@@ -244,7 +245,7 @@ def test_what_waits_is_bounded(counter: Views, monkeypatch: pytest.MonkeyPatch) 
 def test_past_a_limit_the_sites_that_are_there_count(
     counter: Views, monkeypatch: pytest.MonkeyPatch, limit: str, value: int
 ) -> None:
-    monkeypatch.setattr(views, limit, value)
+    monkeypatch.setattr(f"store.views.{limit}", value)
     for site in "abc":
         counter.add(f"{site}.example", "prueba-1")
     counter.flush()
@@ -258,7 +259,7 @@ def test_past_a_limit_the_sites_that_are_there_count(
 
 
 def test_another_day_has_its_own_new_sites(counter: Views, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(views, "NEW_SITES_A_DAY", 1)
+    monkeypatch.setattr("store.views.NEW_SITES_A_DAY", 1)
     counter.add("a.example", "prueba-1")
     counter.flush()
     with open_database(counter.database, 5) as db:
@@ -270,7 +271,7 @@ def test_another_day_has_its_own_new_sites(counter: Views, monkeypatch: pytest.M
 
 def test_old_days_are_forgotten_but_not_their_sums(counter: Views) -> None:
     today = datetime.now(UTC).date()
-    days = [str(today - timedelta(days=ago)) for ago in (views.KEPT_DAYS - 1, views.KEPT_DAYS)]
+    days = [str(today - timedelta(days=ago)) for ago in (KEPT_DAYS - 1, KEPT_DAYS)]
     with open_database(counter.database, 5) as db:
         db.execute("INSERT INTO site VALUES (1, 'a.example', ?, 2)", days[1:])
         db.executemany("INSERT INTO site_day VALUES (?, 1, 1)", [(day,) for day in days])

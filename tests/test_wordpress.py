@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrape.photo import photo_of
-from store import open_database
+from store.database import open_database
 from support import KEY, ROOT, missing
 from support.api import keep_photo
 from support.browser import view_of

@@ -12,11 +12,12 @@ import waitress
 import webtest
 
 import app
-from nightly import Synchroniser
-from person import Person
+from model import Person
+from serve.nightly import Synchroniser
+from serve.views import Views
 from settings import About
-from store import Reader, open_database, transaction, utc_now, write_persons
-from views import Views
+from store.database import Reader, open_database, transaction, utc_now
+from store.persons import write_persons
 
 ABOUT = About(
     title="Registro de prueba",

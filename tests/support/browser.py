@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from person import Person
+from model import Person
 from support import missing
 from support.api import ServedApi, fill, made_up
 from support.web import Answer, Web

@@ -10,7 +10,7 @@ from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from person import person_id
+from model import person_id
 from support import ROOT
 from support.api import Api
 from support.web import Web

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from person import Reading
+from model import Reading
 from scrape.fetch import Fetcher
 from scrape.profile import load_profile
 from scrape.reading import read_register

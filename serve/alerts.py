@@ -1,7 +1,6 @@
-"""What is wrong just now: /health says it, and the operator is told once.
+"""The operator is told once what is wrong, and that it is over.
 
-    views, clock, write-ahead log, age of the list --faults--> /health
-    these, and the last run --Alerts.check, each minute--> POST to ALERT_URL
+    faults (health.py) and the last run --Alerts.check, each minute--> POST to ALERT_URL
     a good run ---------------Alerts.check, each minute--> GET of PING_URL
 
 No message holds a person or an id. The names of the faults are those of docs/night.md.
@@ -11,27 +10,19 @@ import logging
 import os
 import time
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from nightly import Synchroniser
+from model import SettingError
+from serve.health import faults
+from serve.nightly import Synchroniser
+from serve.views import Views
 from settings import Settings, cause_of
-from store import (
-    DatabaseUnavailable,
-    Reader,
-    open_database,
-    record_killed_runs,
-    run_lock,
-    utc_now,
-)
-from views import Views
+from store.database import DatabaseUnavailable, Reader, utc_now
+from store.runs import record_dead_run
 
 CHECK_SECONDS = 60.0
 SEND_SECONDS = 10.0
-STALE = timedelta(hours=36)
-WAL_BYTES = 64_000_000
 LONGEST = 2000  # characters; ntfy makes a file of what is over 4,096 bytes
 
 HEADLINES = {
@@ -52,35 +43,6 @@ HEADLINES = {
 ADVICE = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
 
 log = logging.getLogger("persona404.alerts")
-
-
-def faults(last_sync: str | None, views: Views, synchroniser: Synchroniser) -> dict[str, str]:
-    """Why the list cannot be trusted or changed just now, by name, without secrets. `last_sync` is
-    the end of the last good synchronisation."""
-    wrong = {}
-    if views.fault:
-        wrong["views"] = f"The database cannot be written just now: {views.fault}."
-    if synchroniser.fault:
-        wrong["clock"] = synchroniser.fault
-    if stale := fault_of_age(last_sync):
-        wrong["stale"] = stale
-    with suppress(OSError):
-        size = Path(f"{views.database.resolve()}-wal").stat().st_size
-        if size > WAL_BYTES:
-            wrong["wal"] = f"The write-ahead log has {size // 10**6} MB: a program keeps reading."
-    return wrong
-
-
-def fault_of_age(last_sync: str | None) -> str | None:
-    """What is wrong with the time of the last good synchronisation, or None."""
-    if last_sync is None:
-        return "There was no good synchronisation yet; see lastRun."
-    age = datetime.now(UTC) - datetime.fromisoformat(last_sync)
-    if age > STALE:
-        return "The last good synchronisation is over 36 hours old; see lastRun."
-    if age < -timedelta(minutes=1):
-        return "The last synchronisation is dated in the future: was the clock wrong?"
-    return None
 
 
 class Alerts:
@@ -132,7 +94,8 @@ class Alerts:
     def find_faults(self, last_sync: str | None) -> dict[str, str]:
         """What is wrong, by name."""
         if self.reader.select("SELECT 1 FROM run WHERE outcome = 'running'"):
-            self.record_killed_run()
+            with suppress(DatabaseUnavailable, SettingError):
+                record_dead_run(self.database)
         # A new service is not late yet.
         current = faults(last_sync or self.began, self.views, self.synchroniser)
         for outcome, reason, warnings in self.reader.select(
@@ -143,13 +106,6 @@ class Alerts:
                 current[outcome] = reason or ""
             current |= dict.fromkeys(warnings.split(), "")
         return current
-
-    def record_killed_run(self) -> None:
-        """Record the end of a run that died, if that is what it did."""
-        with run_lock(self.database) as locked:
-            if locked:
-                with suppress(DatabaseUnavailable), open_database(self.database, 1) as db:
-                    record_killed_runs(db)
 
     def message(self, lasting: dict[str, str]) -> str:
         """A short text in Spanish and English."""

@@ -1,6 +1,7 @@
-"""What the scraper, the database and the API call a person, and what one reading gave.
+"""What the rooms hand to each other: a person, a reading, what is stored, what is to change.
 
-Nothing here reads a page, a database or a setting: every other module may import it.
+Comparing names stands here too. Nothing here reads a page, a database or a setting, and every
+other module may import it.
 """
 
 import hashlib
@@ -10,6 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
+
+
+class SettingError(ValueError):
+    """A setting, an option or a database that cannot be used: one line that names it."""
 
 
 class Person(NamedTuple):
@@ -69,14 +74,34 @@ class Stored(NamedTuple):
     """What the database knows when a run begins."""
 
     persons: dict[str, Person]  # the active ones, by id
-    hidden: set[str]  # ids of hidden children whose absence is to be noted
-    marks: dict[str, str]  # by which a hidden child is recognised -> its id in table `hidden`
-    key: bytes  # of the hashes among the marks
     stamped: set[str]  # ids that carried a stamp once
     expired: set[str]  # ids of persons who could not be read for 14 days
     longest_list: int  # cards of the longest list of a good run in the last 7 days
-    days: float | None  # since the last good run, None before the first
-    matched: set[str]  # parts of the profile that matched in the last good run
+    days_since_good: float | None  # None before the first good run
+    matched_parts: set[str]  # of the profile, in the last good run
+
+
+class Hidden(NamedTuple):
+    """The hidden children on the list (store/hidden.py, recognise)."""
+
+    cards: dict[str, str]  # id on the list -> id under which the child was hidden
+    missing: set[str]  # those who were on the list in the last run and are not recognised now
+
+
+@dataclass
+class Changes:
+    """What is to become of the stored persons; ids, but for `persons`, `notes` and `warnings`."""
+
+    listed: set[str]  # read, hidden or excluded: they leave the found
+    moved: dict[str, str]  # who has a new address: id until now -> new id
+    persons: list[Person] = field(default_factory=list)  # the new list
+    added: set[str] = field(default_factory=set)
+    changed: set[str] = field(default_factory=set)
+    found: set[str] = field(default_factory=set)
+    erased: set[str] = field(default_factory=set)  # neither active nor found
+    unread: set[str] = field(default_factory=set)  # stored and listed, but not read this time
+    notes: list[str] = field(default_factory=list)  # what an operator should look at, with ids
+    warnings: list[str] = field(default_factory=list)  # of `notes`, what an alert tells
 
 
 def ids_of(records: Iterable[Skipped]) -> set[str]:

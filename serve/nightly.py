@@ -21,8 +21,10 @@ from pathlib import Path
 
 import schedule
 
-import store
-from settings import HERE, SECRETS, SettingError, misspelt
+from model import SettingError
+from settings import HERE, SECRETS, misspelt
+from store.database import DatabaseUnavailable, open_database, run_lock, utc_text
+from store.runs import record_dead_run
 
 HOUR = timedelta(hours=1)
 RETRIES = 3
@@ -118,12 +120,12 @@ class Synchroniser:
     def start_if_due(self, at: clock_time) -> None:
         """Start a synchronisation if one is due and none runs."""
         now = datetime.now(UTC)
-        with store.open_database(self.database, busy_seconds=1) as db:
+        with open_database(self.database, busy_seconds=1) as db:
             *times, failures = db.execute(
                 "SELECT (SELECT ended FROM last_good),"
                 " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
                 " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started BETWEEN ? AND ?)",
-                [store.utc_text(latest_slot(now, at)), store.utc_text(now)],
+                [utc_text(latest_slot(now, at)), utc_text(now)],
             ).fetchone()
         success, attempt = (datetime.fromisoformat(text) if text else None for text in times)
         # A child that died before it could record its run was an attempt too.
@@ -140,13 +142,13 @@ class Synchroniser:
         """NotNow while a synchronisation runs."""
         if self.stopped or (self.child and self.child.poll() is None):
             raise NotNow(0)
-        with store.run_lock(self.database) as locked:
+        with run_lock(self.database) as locked:
             if not locked:
                 raise NotNow(0)
 
     def start(self) -> None:
         """Start the child. If another run begins first, the child exits with 75."""
-        with store.open_database(self.database, busy_seconds=1) as db:
+        with open_database(self.database, busy_seconds=1) as db:
             (last_run,) = db.execute("SELECT coalesce(max(id), 0) FROM run").fetchone()
         self.child = start_sync()
         self.started = datetime.now(UTC)
@@ -166,8 +168,8 @@ class Synchroniser:
         log.error("sync.py ended with status %d", status)
         reason = f"sync.py ended with status {status}: the log says why"
         try:
-            store.record_dead_run(self.database, reason, last_run)
-        except (store.DatabaseUnavailable, SettingError) as error:
+            record_dead_run(self.database, reason, last_run)
+        except (DatabaseUnavailable, SettingError) as error:
             log.error("this end is not on record: %s", error)
 
     def stop(self) -> None:

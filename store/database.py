@@ -1,6 +1,4 @@
-"""What both programs do to SQLite: open a database, name its faults, lock runs, keep persons.
-
-    app.py, views.py, nightly.py --Reader, open_database--> SQLite <--open_database-- sync.py
+"""Open a database, name its faults, lock runs.
 
 SQLite is the truth at each request: no list is kept in a process. An error of SQLite leaves this
 file as DatabaseUnavailable; what it becomes in HTTP or on a terminal is its caller's matter.
@@ -11,15 +9,15 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from person import Person, Reading, region_of
-from settings import HERE, SettingError
+from model import SettingError
 
-SCHEMA_VERSION = 6  # as schema.sql sets it
+SCHEMA = Path(__file__).parents[1] / "schema.sql"
+SCHEMA_VERSION = 1  # as schema.sql sets it
 READ_SECONDS = 1.0  # how long a request waits for a lock
 
 REASONS = {  # https://www.sqlite.org/rescode.html
@@ -32,14 +30,6 @@ REASONS = {  # https://www.sqlite.org/rescode.html
     sqlite3.SQLITE_NOTADB: "its file is damaged; restore a backup (docs/operating.md)",
 }
 PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-
-OUT_OF_THE_WAY = (  # of schema.sql, in an older database
-    "DROP VIEW IF EXISTS last_good",
-    "DROP TABLE person",
-    "ALTER TABLE hidden RENAME TO old_hidden",
-    "ALTER TABLE run RENAME TO old_run",
-)
-
 
 log = logging.getLogger("persona404.store")
 
@@ -69,8 +59,8 @@ def faults_named() -> Iterator[None]:
 @contextmanager
 def open_database(path: Path, busy_seconds: float) -> Iterator[sqlite3.Connection]:
     """A connection for a `with` block, in autocommit, that waits `busy_seconds` for a lock. A new
-    or older database gets the tables of schema.sql. DatabaseUnavailable for whatever SQLite
-    cannot do in the block, and where the schema is newer than this program."""
+    database gets the tables of schema.sql. DatabaseUnavailable for whatever SQLite cannot do in
+    the block, and for a database of another schema version."""
     with faults_named(), closing(connect(path, busy_seconds)) as db:
         yield db
 
@@ -86,7 +76,7 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             db.execute("PRAGMA journal_mode = WAL")
         if schema_version(db) != SCHEMA_VERSION:
-            upgrade(db)
+            make_tables(db)
     except BaseException:
         db.close()
         raise
@@ -150,36 +140,27 @@ def empty_wal(db: sqlite3.Connection) -> None:
         )
 
 
-def upgrade(db: sqlite3.Connection) -> None:
-    """Make the tables of schema.sql; those of an older version are taken over."""
+def make_tables(db: sqlite3.Connection) -> None:
+    """Make the tables of schema.sql in a new database."""
     with transaction(db):
-        version = schema_version(db)  # again: another program may have been faster
-        if version == SCHEMA_VERSION:
+        if schema_version(db) != 0:  # another program was faster, or it is of another version
+            check_version(db)
             return
-        if version > SCHEMA_VERSION:
-            text = f"its schema version {version} is newer than this program's {SCHEMA_VERSION}"
-            raise DatabaseUnavailable(ValueError(text))
-        if version in (0, 4, 5):  # version 5 has a table more, 6 a column
-            if version:
-                db.execute("ALTER TABLE run ADD COLUMN warnings TEXT NOT NULL DEFAULT ''")
-            run_script(db, HERE / "schema.sql")
-            return
-        persons = stored_persons(db)
-        for statement in OUT_OF_THE_WAY:
-            db.execute(statement)
-        run_script(db, HERE / "schema.sql")
-        run_script(db, HERE / "upgrade.sql")
-        write_persons(db, persons.values())
+        statement = ""
+        for line in SCHEMA.read_text("utf-8").splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):  # executescript() would commit
+                db.execute(statement)
+                statement = ""
 
 
-def run_script(db: sqlite3.Connection, path: Path) -> None:
-    """Run an SQL file. (executescript() would commit the open transaction.)"""
-    statement = ""
-    for line in path.read_text("utf-8").splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            db.execute(statement)
-            statement = ""
+def check_version(db: sqlite3.Connection) -> None:
+    """DatabaseUnavailable for a database of another schema version. It holds who is hidden, so
+    nobody is told to remove it."""
+    version = schema_version(db)
+    if version != SCHEMA_VERSION:
+        text = f"its schema has version {version}, and this program reads version {SCHEMA_VERSION}"
+        raise DatabaseUnavailable(ValueError(f"{text}: run the program that wrote it"))
 
 
 @contextmanager
@@ -203,29 +184,12 @@ def run_lock(database: Path) -> Iterator[bool]:
         os.close(lock)
 
 
-# --- Persons -------------------------------------------------------------------------
-
-
-def stored_persons(db: sqlite3.Connection) -> dict[str, Person]:
-    """The active persons by id."""
-    rows = db.execute("SELECT id, nombre, fecha, edad, lugar, foto, url FROM person")
-    return {row[0]: Person(*row) for row in rows}
-
-
-def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
-    """Replace the active persons, in the order of the API: newest date first, then id."""
-    ordered = sorted(persons, key=lambda person: person.id)
-    ordered.sort(key=lambda p: p.fecha[6:] + p.fecha[3:5] + p.fecha[:2], reverse=True)
-    db.execute("DELETE FROM person")
-    db.executemany(
-        "INSERT INTO person (position, id, nombre, fecha, edad, lugar, foto, url, region)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        ((n, *person, region_of(person.lugar)) for n, person in enumerate(ordered, 1)),
-    )
-    db.execute(
-        "DELETE FROM photo WHERE (person, nombre, fecha, foto) NOT IN"
-        " (SELECT id, nombre, fecha, foto FROM person)"
-    )
+@contextmanager
+def open_register(path: Path, register: str) -> Iterator[sqlite3.Connection]:
+    """As open_database(), patiently. SettingError where the file holds another register."""
+    with open_database(path, busy_seconds=60) as db:
+        check_register(db, register)
+        yield db
 
 
 def check_register(db: sqlite3.Connection, register: str) -> None:
@@ -240,9 +204,6 @@ def check_register(db: sqlite3.Connection, register: str) -> None:
             raise SettingError(f"{text}: each register needs a file of its own")
 
 
-# --- Runs ----------------------------------------------------------------------------
-
-
 def utc_text(moment: datetime) -> str:
     """A moment as the database has it, such as 2026-01-31T03:00:00Z."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -250,51 +211,3 @@ def utc_text(moment: datetime) -> str:
 
 def utc_now(days_ago: int = 0) -> str:
     return utc_text(datetime.now(UTC) - timedelta(days=days_ago))
-
-
-def begin_run(db: sqlite3.Connection) -> int:
-    """Record the start of a run; its number. The caller holds the run lock."""
-    with transaction(db):
-        record_killed_runs(db)
-        cursor = db.execute("INSERT INTO run (started, outcome) VALUES (?, 'running')", [utc_now()])
-        return cursor.lastrowid or 0
-
-
-def record_killed_runs(db: sqlite3.Connection) -> None:
-    """Call "killed" what still says "running". The caller holds the run lock, so none is."""
-    update = "UPDATE run SET outcome = 'killed', ended = ? WHERE outcome = 'running'"
-    db.execute(update, [utc_now()])
-
-
-def record_dead_run(database: Path, reason: str, last_run: int | None = None) -> None:
-    """Record a run that died, or that failed before it began: none is newer than `last_run`, if
-    that is given. Nothing while another run holds the lock."""
-    with run_lock(database) as locked, open_database(database, busy_seconds=5) as db:
-        if locked:
-            with transaction(db):
-                record_killed_runs(db)
-                db.execute(
-                    "INSERT INTO run (started, ended, outcome, reason)"
-                    " SELECT :now, :now, 'failed', :reason"
-                    " WHERE NOT EXISTS (SELECT 1 FROM run WHERE id > :last_run)",  # never > NULL
-                    {"now": utc_now(), "reason": reason, "last_run": last_run},
-                )
-
-
-def end_run(
-    db: sqlite3.Connection,
-    run: int,
-    outcome: str,
-    reason: str | None,
-    reading: Reading | None,
-    **more: int | str,
-) -> None:
-    """Record the end of a run. A signal after the commit does not overwrite "ok"."""
-    values = {"ended": utc_now(), "outcome": outcome, "reason": reason, **more}
-    if reading:
-        matched = " ".join(part for part, fault in reading.parts.items() if not fault)
-        values |= {"cards": reading.cards, "listed": reading.listed, "matched": matched}
-        values["unreadable"] = len(reading.unreadable)
-    columns = ", ".join(f"{name} = :{name}" for name in values)
-    sql = f"UPDATE run SET {columns} WHERE id = :run AND outcome = 'running'"  # noqa: S608
-    db.execute(sql, {**values, "run": run})

@@ -8,38 +8,25 @@ No request waits for SQLite, and a busy database loses no view; a crash loses a 
 import ipaddress
 import logging
 import re
-import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import idna
 
-from store import open_database, transaction
+from store.database import open_database, transaction
+from store.views import NEW_SITES_A_DAY, SITES, Key, room_for_sites, utc_day, write_views
 
 FLUSH_SECONDS = 1.0
 STOP_SECONDS = 10.0  # how long the last flush waits for a lock; systemd kills after 30
 PENDING = 20_000  # combinations of day, site and person that wait to be written, at most
-NEW_SITES_A_DAY = 200
-SITES = 20_000  # with the longest host names 12 MB
-KEPT_DAYS = 400  # how long views are kept per site and day; 24 bytes each, 200 MB at most
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
 ROBOT = re.compile(r"(?<!cu)bot|crawl|spider|slurp|preview|archive|externalhit", re.I)
 
-VIEWS_BY_SITE = (  # from :first_day on, most seen first
-    "SELECT host AS site, summed.views, first, last FROM"
-    " (SELECT site, sum(views) AS views, min(day) AS first, max(day) AS last"
-    " FROM site_day WHERE day >= :first_day GROUP BY site) AS summed"
-    " JOIN site ON number = summed.site ORDER BY summed.views DESC, host"
-)
-
 log = logging.getLogger("persona404.views")
-
-Key = tuple[str, str, str]  # day, site, person
 
 
 def host_name(text: str) -> str | None:
@@ -80,11 +67,6 @@ def host_of(address: str) -> str | None:
         return host_name(urlsplit(address).netloc)
     except ValueError:
         return None
-
-
-def utc_day(days_ago: int = 0) -> str:
-    """Today in UTC, or some days ago, such as 2026-01-31."""
-    return (datetime.now(UTC).date() - timedelta(days=days_ago)).isoformat()
 
 
 class Views:
@@ -149,39 +131,3 @@ class Views:
             limits = f"{NEW_SITES_A_DAY} new ones a day and {SITES} in all at most"
             return f"views of new sites are not counted today: {limits}"
         return "ok"
-
-
-def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
-    """Add `batch` to the tables, but for ids that are nobody's and for new sites over a limit.
-    The caller has begun a transaction."""
-    values = {"room": max(0, room_for_sites(db)), "first_kept": utc_day(KEPT_DAYS - 1)}
-    db.execute("CREATE TEMP TABLE batch (day TEXT, host TEXT, person TEXT, views INTEGER)")
-    rows = [(*key, views) for key, views in batch.items()]
-    db.executemany("INSERT INTO batch VALUES (?, ?, ?, ?)", rows)
-    for statement in (
-        # A person who was found a moment ago was shown all the same.
-        "DELETE FROM batch WHERE person NOT IN (SELECT id FROM person)"
-        " AND person NOT IN (SELECT id FROM found)",
-        "INSERT INTO site (host, first_day, views) SELECT host, min(day), 0 FROM batch"
-        " WHERE host NOT IN (SELECT host FROM site) GROUP BY host LIMIT :room",
-        "DELETE FROM batch WHERE host NOT IN (SELECT host FROM site)",
-        "INSERT INTO site_day SELECT day, number, sum(batch.views) FROM batch"
-        " JOIN site USING (host) GROUP BY day, number"
-        " ON CONFLICT DO UPDATE SET views = views + excluded.views",
-        "UPDATE site SET views = views + more FROM"
-        " (SELECT host AS shown_on, sum(views) AS more FROM batch GROUP BY host)"
-        " WHERE host = shown_on",
-        "INSERT INTO person_views SELECT person, sum(views) FROM batch GROUP BY person"
-        " ON CONFLICT DO UPDATE SET views = views + excluded.views",
-        "DELETE FROM site_day WHERE day < :first_kept",
-    ):
-        db.execute(statement, values)
-
-
-def room_for_sites(db: sqlite3.Connection) -> int:
-    """How many more sites can be new today; 0 or less for none."""
-    room: int = db.execute(
-        "SELECT min(:all - count(*), :new - count(*) FILTER (WHERE first_day = :today)) FROM site",
-        {"all": SITES, "new": NEW_SITES_A_DAY, "today": utc_day()},
-    ).fetchone()[0]
-    return room

@@ -1,30 +1,43 @@
-"""What sync.py shows: progress, a summary, the dry run, with which a profile is written, and the
-report for sponsors.
+"""The sisters of a synchronisation: --dry-run and --explain, with which a profile is written,
+--hide, --unhide, --who and --report.
 
 Names, addresses and texts are shown on a terminal only: what goes into a file or a pipe is kept.
 """
 
 import csv
+import re
 import sqlite3
 import sys
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import date
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import store
-from changes import decide
-from person import Person, Reading, Skipped, Stored
+from model import Person, Reading, SettingError, Skipped, comparable, person_id
 from photos import try_photos
+from rules.judge import decide
+from scrape.address import absolute, https, stored_address
 from scrape.fetch import Fetcher, Refused
 from scrape.pages import ListReader, Spoilt, read_once
 from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import FilePages, Record, RecordError, parse, texts_of
 from scrape.ways import Usage
-from settings import HERE, SettingError, Settings
-from stored import possible_ids, read_stored
-from views import VIEWS_BY_SITE, utc_day
+from settings import Settings
+from store.database import (
+    check_register,
+    check_version,
+    empty_wal,
+    faults_named,
+    make_tables,
+    open_database,
+    open_register,
+)
+from store.hidden import hide, read_hidden, recognise, unhide
+from store.persons import read_stored, stored_persons
+from store.views import VIEWS_BY_SITE, utc_day
 
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
@@ -53,14 +66,16 @@ def describe(record: Skipped) -> str:
 
 def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
     """Show what is read and what would change; write nothing, not even a lock."""
-    stored = peek(settings)
+    with peek(settings) as db:
+        stored, marks = read_stored(db), read_hidden(db)
     fetcher = Fetcher(profile, settings.contact, save)
     try:
         reading = read_register(fetcher, progress, stored.persons.keys())
     finally:
         progress("")
-    changes, outcome, reason = decide(stored, reading, profile.max_unreadable, force)
-    show_reading(reading, set(changes.hidden))
+    hidden = recognise(marks, stored.persons, reading)
+    changes, outcome, reason = decide(stored, reading, hidden, profile.max_unreadable, force)
+    show_reading(reading, set(hidden.cards))
     show_faults(reading)
     print(f"read: {summary(reading)}")
     if profile.photos and (settings.reads_folder or not profile.pages):  # --pages has none
@@ -75,19 +90,19 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
     return 0 if outcome == "ok" else 1
 
 
-def peek(settings: Settings) -> Stored:
-    """What is stored, without a change to the database or its folder."""
+@contextmanager
+def peek(settings: Settings) -> Iterator[sqlite3.Connection]:
+    """A connection that leaves the database and its folder as they are."""
     is_new = not settings.database.exists() or settings.database.stat().st_size == 0
     # Not mode=ro, which would leave a -wal and a -shm file.
     path = ":memory:" if is_new else f"{settings.database.as_uri()}?mode=rw"
-    with store.faults_named(), closing(sqlite3.connect(path, uri=not is_new)) as db:
+    with faults_named(), closing(sqlite3.connect(path, uri=not is_new)) as db:
         if is_new:
-            store.run_script(db, HERE / "schema.sql")
+            make_tables(db)
         db.execute("PRAGMA query_only = ON")
-        if store.schema_version(db) != store.SCHEMA_VERSION:
-            raise SettingError("DATABASE: it is of another version; start app.py, or run sync.py")
-        store.check_register(db, settings.register)
-        return read_stored(db)
+        check_version(db)
+        check_register(db, settings.register)
+        yield db
 
 
 def show_reading(reading: Reading, hidden: set[str]) -> None:
@@ -166,10 +181,10 @@ def explain_field(record: Record, field: str) -> None:
         print(f"fields.{field}: {': '.join(filter(None, error.args))}")
 
 
-def report(database: Path, days: int, as_csv: bool) -> None:
+def report(database: Path, days: int, as_csv: bool) -> int:
     """Print how often each site has shown somebody in the last `days` days (UTC), today's
     included: as /api/sites does, but every site."""
-    with store.open_database(database, busy_seconds=60) as db:
+    with open_database(database, busy_seconds=60) as db:
         rows = db.execute(VIEWS_BY_SITE, {"first_day": utc_day(days - 1)}).fetchall()
         figures = db.execute(
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
@@ -178,9 +193,65 @@ def report(database: Path, days: int, as_csv: bool) -> None:
     table = [("site", "views", "first", "last"), *rows]
     if as_csv:
         csv.writer(sys.stdout).writerows(table)
-        return
+        return 0
     print("persons on the list: {}; shown so far: {}; found so far: {}".format(*figures))
     print(f"last {days} days: {sum(row[1] for row in rows)} views on {len(rows)} sites")
     width = max(len(row[0]) for row in table)
     for site, views, first, last in table:
         print(f"{site:{width}}  {views:>9}  {first:10}  {last}")
+    return 0
+
+
+def hide_person(who: str, register: str, database: Path) -> int:
+    """Take a person off the list at once and for good. `who` is an id or the address of a file
+    page. SettingError where it is neither."""
+    ids = possible_ids(who, register)
+    with open_register(database, register) as db:
+        id, was = hide(db, ids)
+        empty_wal(db)
+    where = {
+        "listed": "on the list and is off it",
+        "hidden": "hidden already",
+        "unknown": "NOT on the list: is the id or address right?",
+    }
+    print(f"{database}: {id} is hidden from now on; the person was {where[was]}")
+    return 0
+
+
+def unhide_person(who: str, register: str, database: Path) -> int:
+    """Let the next synchronisation bring a hidden person back."""
+    ids = possible_ids(who, register)
+    with open_register(database, register) as db:
+        was_hidden = unhide(db, ids)
+    print(f"{database}: {ids[0]} {'is no longer' if was_hidden else 'was not'} hidden")
+    return 0
+
+
+def possible_ids(who: str, register: str) -> list[str]:
+    """The ids that an id or an address may stand for."""
+    if re.fullmatch(rf"{register}-[0-9]+", who):
+        return [who]
+    try:
+        address = absolute("", who)
+    except ValueError:
+        raise SettingError(
+            f"{who} is no id of the register {register}: they are {register}-NUMBER; nor is it the"
+            " https address of a file page"
+        ) from None
+    forms = [https(address)]
+    for keep in (False, True):
+        parts = urlsplit(stored_address(address, keep))
+        path = parts.path.rstrip("/")
+        forms += [parts._replace(path=p).geturl() for p in (parts.path, path, path + "/")]
+    return [person_id(register, form) for form in forms]
+
+
+def show_who(text: str, register: str, database: Path) -> int:
+    """Print the stored persons whose name contains `text`; elsewhere than on a terminal, the ids
+    only."""
+    with open_register(database, register) as db:
+        for person in stored_persons(db).values():
+            if comparable(text) in comparable(person.nombre):
+                shown = (person.id, person.nombre, person.url)
+                print("  ".join(shown if sys.stdout.isatty() else shown[:1]))
+    return 0

@@ -1,0 +1,11 @@
+"""Decide what one reading of the register means. Pure: no database, no network, no clock.
+
+    Stored, Reading, Hidden --compare.py--> Changes --judge.py--> "ok", "refused" or "withheld"
+
+    To change                                             open
+    when a listed and a stored person are the same child  compare.py
+    who is found, moved, erased, kept though unreadable   compare.py
+    why a night is refused or withheld, what --force does judge.py
+
+Both import model.py alone. sync.py calls judge.decide inside the transaction that writes.
+"""

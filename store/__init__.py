@@ -1,0 +1,15 @@
+"""All that is done to SQLite. No other room opens the database.
+
+    path --open_database--> connection (or DatabaseUnavailable, which says why in plain words)
+    Reader --select--> rows, one read-only connection a thread
+
+    To change                                              open
+    connections, pragmas, the run lock, names of faults    database.py, ../schema.sql
+    what is read and written of the persons in a swap      persons.py
+    how a hidden child is known, --hide, --unhide          hidden.py
+    when a photo is due, kept or thrown away               photos.py
+    what is on record of a run                             runs.py
+    what is stored of a view, and its limits               views.py
+
+Each imports database.py, model.py and, where it must, runs.py or persons.py; nothing else.
+"""
