@@ -64,8 +64,11 @@ def describe(record: Skipped) -> str:
     return f"{record.id or 'a card without a file'} ({where}): {record.field}: {record.reason}"
 
 
-def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
-    """Show what is read and what would change; write nothing, not even a lock."""
+def dry_run(
+    settings: Settings, profile: Profile, save: Path | None, force: bool, has_photos: bool
+) -> int:
+    """Show what is read and what would change; write nothing, not even a lock. `has_photos`:
+    whether photos can be fetched too."""
     with peek(settings) as db:
         stored, marks = read_stored(db), read_hidden(db)
     fetcher = Fetcher(profile, settings.contact, save)
@@ -78,7 +81,7 @@ def dry_run(settings: Settings, profile: Profile, save: Path | None, force: bool
     show_reading(reading, set(hidden.cards))
     show_faults(reading)
     print(f"read: {summary(reading)}")
-    if profile.photos and (settings.reads_folder or not profile.pages):  # --pages has none
+    if profile.photos and has_photos:
         print(f"photos: {try_photos(fetcher, reading.photos)}")
     for note in changes.notes:
         print(f"note: {note}")

@@ -20,8 +20,21 @@ from model import SettingError
 
 HERE = Path(__file__).resolve().parent
 SECRETS = {"API_KEY", "ALERT_URL", "PING_URL"}  # the child sync.py gets none of them
-SETTINGS = SECRETS | {"CONTACT", "DATABASE", "HOST", "OPERATOR", "PORT", "REGISTER", "SYNC_AT"}
-WEB_ADDRESS = r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?([/?][!-~]*)?"
+DEFAULTS = {"HOST": "127.0.0.1", "PORT": "8080", "REGISTER": "registers/demo.toml"}
+WEB_ADDRESS = (
+    r"https?://([A-Za-z0-9_.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?([/?][!-~]*)?",
+    "an http or https address without a user name",
+)
+RULES = {  # what each must match, and how that is said
+    "ALERT_URL": WEB_ADDRESS,
+    "API_KEY": ("[!-~]{20,}", "at least 20 ASCII characters without spaces"),
+    "CONTACT": (r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", "a mail or https address"),
+    "OPERATOR": (r"[^\x00-\x1f\x7f-\x9f]{,200}", "a name on one line, of at most 200 characters"),
+    "PING_URL": WEB_ADDRESS,
+    "PORT": ("[0-9]{1,5}", "a number from 0 (any free port) to 65535"),
+    "SYNC_AT": ("([01][0-9]|2[0-3]):[0-5][0-9]|off", "a time such as 03:00, or off"),
+}
+SETTINGS = {*RULES, "DATABASE", "HOST", "REGISTER"}
 
 log = logging.getLogger("persona404.settings")
 
@@ -47,7 +60,6 @@ class Settings(NamedTuple):
     sync_at: clock_time | None  # None: something else runs sync.py
     register: str  # its name
     profile: Path  # the TOML file that describes it
-    reads_folder: bool  # whether its pages are a folder on this disk
     database: Path
     contact: str | None
     alert_url: str | None  # takes a POST when something goes wrong
@@ -58,66 +70,53 @@ class Settings(NamedTuple):
 def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
     """All settings; of the profile only what the web service needs (scrape/profile.py checks the
     rest). Without `need_contact` no register is going to be asked for pages."""
-    port = get(environ, "PORT", "8080")
-    if not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
-        raise SettingError("PORT: must be a number from 0 (any free port) to 65535")
-    api_key = get(environ, "API_KEY")
-    if api_key and not re.fullmatch("[!-~]{20,}", api_key):
-        raise SettingError("API_KEY: must be at least 20 ASCII characters without spaces")
-    for name in ("ALERT_URL", "PING_URL"):
-        if (url := get(environ, name)) and not re.fullmatch(WEB_ADDRESS, url, re.ASCII):
-            raise SettingError(f"{name}: must be an http or https address without a user name")
-    sync_at = get(environ, "SYNC_AT", "03:00")
-    if sync_at != "off" and not re.fullmatch("([01][0-9]|2[0-3]):[0-5][0-9]", sync_at):
-        raise SettingError("SYNC_AT: must be a time such as 03:00, or off")
+    texts = {name: get(environ, name) for name in SETTINGS}
     check_time_zone(get(environ, "TZ"))
     profile, database = read_paths(environ)
     toml = read_toml(profile)
-    reads_folder = "pages" in toml
-    contact = get(environ, "CONTACT")
-    if contact and not re.fullmatch(r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", contact):
-        raise SettingError("CONTACT: must be a mail or https address")
-    if need_contact and not contact and not reads_folder:
+    contact, sync_at = texts["CONTACT"], texts["SYNC_AT"] or "03:00"
+    if need_contact and not contact and "pages" not in toml:
         raise SettingError("CONTACT: a mail or https address must tell the register who reads it")
-    operator = get(environ, "OPERATOR")
-    if not operator.isprintable() or len(operator) > 200:
-        raise SettingError("OPERATOR: must be a name on one line, of at most 200 characters")
     return Settings(
-        host=get(environ, "HOST", "127.0.0.1"),
-        port=int(port),
-        api_key=api_key or None,
+        host=texts["HOST"],
+        port=int(texts["PORT"]),
+        api_key=texts["API_KEY"] or None,
         sync_at=None if sync_at == "off" else clock_time.fromisoformat(sync_at),
         register=profile.stem,
         profile=profile,
-        reads_folder=reads_folder,
         database=database,
         contact=contact or None,
-        alert_url=get(environ, "ALERT_URL") or None,
-        ping_url=get(environ, "PING_URL") or None,
+        alert_url=texts["ALERT_URL"] or None,
+        ping_url=texts["PING_URL"] or None,
         about=About(
             title=str(toml.get("title", "")),
             phone=str(toml.get("phone", "")),
             website=str(toml.get("website", "")),
             demo=toml.get("demo") is True,
             photos=toml.get("photos") is not False,
-            operator=operator,
+            operator=texts["OPERATOR"],
             contact=contact,
         ),
     )
 
 
-def get(environ: Mapping[str, str], name: str, default: str = "") -> str:
-    """A setting's text. Spaces around it are dropped, and the CR of a file with CRLF."""
-    return (environ.get(name) or "").strip() or default
+def get(environ: Mapping[str, str], name: str) -> str:
+    """A setting's text, else its default. Spaces around it are dropped, and the CR of a file with
+    CRLF. SettingError where it breaks its rule."""
+    text = (environ.get(name) or "").strip() or DEFAULTS.get(name, "")
+    pattern, rule = RULES.get(name, (".*", ""))
+    if text and (not re.fullmatch(pattern, text) or (name == "PORT" and int(text) > 65535)):
+        raise SettingError(f"{name}: must be {rule}")
+    return text
 
 
 def read_paths(environ: Mapping[str, str]) -> tuple[Path, Path]:
     """The profile, whose file name is the register's name, and the database."""
-    profile = HERE / get(environ, "REGISTER", "registers/demo.toml")
+    profile = HERE / get(environ, "REGISTER")
     if not re.fullmatch(r"[a-z]+\.toml", profile.name):
         rule = "the file's name must be a to z and .toml"
         raise SettingError(f"REGISTER: {profile}: {rule}; there are {profiles()}")
-    database = HERE / get(environ, "DATABASE", f"data/{profile.stem}.db")
+    database = HERE / (get(environ, "DATABASE") or f"data/{profile.stem}.db")
     if database.is_dir() or not database.parent.is_dir():
         raise SettingError(f"DATABASE: {database} is not a file in an existing folder")
     return profile, database

@@ -156,7 +156,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if options.explain is not None:
         return explain(settings, profile, options.explain)
     if options.dry_run:
-        return dry_run(settings, profile, save, options.force)
+        return dry_run(settings, profile, save, options.force, has_photos=options.pages is None)
     with run_lock(settings.database) as locked:
         if not locked:
             log.error("another synchronisation of %s is running", settings.database)

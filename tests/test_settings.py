@@ -75,7 +75,7 @@ def test_an_empty_setting_counts_as_not_set() -> None:
         settings = read_settings(environ)
         assert settings[:4] == ("127.0.0.1", 8080, None, time(3, 0))
         assert settings.database == HERE / "data" / "demo.db"
-        assert (settings.register, settings.reads_folder) == ("demo", True)
+        assert settings.register == "demo"
 
 
 def test_sync_at_may_be_off() -> None:
