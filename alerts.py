@@ -17,7 +17,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from nightly import Synchroniser
-from settings import Settings, cause_of
+from settings import Settings
 from store import (
     DatabaseUnavailable,
     Reader,
@@ -171,7 +171,10 @@ class Alerts:
                 if text and answer.url != url:  # followed by a GET, without the text
                     raise ConnectionError(0, "it redirects")
         except Exception as error:
-            cause = f"HTTP {error.code}" if isinstance(error, HTTPError) else cause_of(error)
+            # Never the error's own text, which may quote the address: a secret.
+            reason = getattr(error, "reason", error)
+            cause = getattr(reason, "strerror", None) or type(reason).__name__
+            cause = f"HTTP {error.code}" if isinstance(error, HTTPError) else cause
             log.error("%s: %s; it is asked again in a minute", name, cause)
             return False
         return True

@@ -15,8 +15,8 @@ from pathlib import Path
 import store
 from changes import decide
 from person import Person, Reading, Skipped, Stored
-from photos import try_photos
 from scrape.fetch import Fetcher, Refused
+from scrape.images import try_photos
 from scrape.pages import ListReader, Spoilt, read_once
 from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
