@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from hidden import recognise
 from person import (
-    MANY,
     Person,
     Reading,
     Stored,
@@ -22,6 +21,10 @@ from person import (
 )
 
 FEW = 3
+LEAVE = 5  # so many at once are more than a coincidence, if they are a third
+FEWER_CARDS = 5  # likewise
+LOSE_PHOTO = 5  # so many, if they are a fifth
+SHARE_PHOTO = 5  # so many persons with one photo have none: it is a logo, for instance
 NEW_BEGINNING = 14  # days without a good run
 
 
@@ -71,7 +74,6 @@ def compare(stored: Stored, reading: Reading, force: bool = False) -> Changes:
     unattributed = find_unattributed(stored, reading, not_read - reading.seen)
     excluded_names = {name_key(card.nombre or "") for card in reading.excluded}
     listed = (reading.persons.keys() | hidden.keys() | ids_of(reading.excluded)) - unstamped
-    listed |= {reading.written.get(id, id) for id in read}
     changes = Changes(listed=listed, hidden=hidden, moved=moved)
     for id, person in stored.persons.items():
         if id in kept_out:
@@ -119,17 +121,15 @@ def find_doubles(stored: Stored, reading: Reading) -> dict[str, str]:
 def find_moved(
     stored: dict[str, Person], reading: Reading, not_read: set[str], read: dict[str, Person]
 ) -> dict[str, str]:
-    """Persons who are absent, or listed but unreadable, and came in anew under another id: that of
-    the address as it is written (as older versions stored it), or with the same name and date, one
-    to one."""
+    """Persons who are absent, or listed but unreadable, and came in anew under another id: with the
+    same name and date, one to one."""
     new = read.keys() - stored.keys()
-    moved = {old: id for id, old in reading.written.items() if id in new and old in not_read}
     pairs: dict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for id in not_read - moved.keys():
+    for id in not_read:
         pairs[name_and_date(stored[id])][0].append(id)
-    for id in new - set(moved.values()):
+    for id in new:
         pairs[name_and_date(read[id])][1].append(id)
-    return moved | {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
+    return {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
 
 
 def find_unattributed(stored: Stored, reading: Reading, absent: set[str]) -> set[str]:
@@ -181,19 +181,22 @@ def judge(
 ) -> tuple[str, str | None]:
     """("ok", None); ("refused", why nothing may change); or ("withheld", why additions and changes
     must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is tolerated."""
-    if not reading.cards and (stored.persons or stored.days is None):
-        return "refused", f"nobody is listed on {reading.pages} list pages"
+    if not reading.card_count and (stored.persons or stored.days is None):
+        return "refused", f"nobody is listed on {reading.page_count} list pages"
     if stored.days is not None and stored.days <= NEW_BEGINNING:
         leave = changes.found | (changes.erased & ids_of(reading.excluded))
-        if len(leave) >= MANY and 3 * len(leave) > len(stored.persons):
+        if len(leave) >= LEAVE and 3 * len(leave) > len(stored.persons):
             kinds = {"stamped": reading.stamped, "gone": reading.gone, "excluded": reading.excluded}
             counts = {kind: len(leave & ids_of(records)) for kind, records in kinds.items()}
             counts["absent"] = len(leave) - sum(counts.values())
             named = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
             return "refused", f"{len(leave)} of {len(stored.persons)} would leave ({named})"
-        fewer = stored.longest_list - reading.cards
-        if fewer >= MANY and 3 * fewer > stored.longest_list:
-            return "refused", f"{reading.cards} cards, and lately there were {stored.longest_list}"
+        fewer = stored.longest_list - reading.card_count
+        if fewer >= FEWER_CARDS and 3 * fewer > stored.longest_list:
+            return (
+                "refused",
+                f"{reading.card_count} cards, and lately there were {stored.longest_list}",
+            )
     unreadable = len(reading.unreadable)
     if unreadable >= FEW and unreadable > max_unreadable * reading.listed:
         reasons = Counter(f"{r.field}: {r.reason}" for r in reading.unreadable).most_common(3)
@@ -205,10 +208,10 @@ def judge(
     without = sum(
         person is not None
         and person.foto != before
-        and (person.foto == reading.placeholder or shared[person.foto] >= MANY)
+        and (person.foto == reading.placeholder or shared[person.foto] >= SHARE_PHOTO)
         for before, person in now
     )
-    if without >= MANY and 5 * without > len(had):
+    if without >= LOSE_PHOTO and 5 * without > len(had):
         return "withheld", f"{without} of {len(had)} persons would lose their photo"
     return "ok", None
 

@@ -33,15 +33,14 @@ def photo_marks(key: bytes, persons: Iterable[Person], placeholder: str) -> dict
 def recognise(stored: Stored, reading: Reading) -> dict[str, str]:
     """The hidden children on the list: each one's id there -> id under which it was hidden.
 
-    By that id, or name and date. Where these tell nothing, by a later id (also of the address as
-    written), then by the photo, on a card that is new: addresses and photos that are numbered may
-    later show another child."""
+    By that id, or name and date. Where these tell nothing, by a later id, then by the photo,
+    on a card that is new: addresses and photos that are numbered may later show another child."""
     key, marks = stored.key, stored.marks
     by_name = {id: name_mark(key, person) for id, person in reading.persons.items()}
     recognised = {id: marks[mark] for id, mark in by_name.items() if mark in marks}
     named = set(recognised.values())
     for id in reading.seen:
-        child = marks.get(id) or marks.get(reading.written.get(id, ""))
+        child = marks.get(id)
         if child and (child == id or child not in named):
             recognised[id] = child
     missing = set(marks.values()) - set(recognised.values())
@@ -58,7 +57,7 @@ def new_marks(stored: Stored, recognised: Mapping[str, str], reading: Reading) -
     have_name = {child for mark, child in stored.marks.items() if mark.startswith("name:")}
     marks: dict[str, str] = {}
     for id, child in recognised.items():
-        found = [id, reading.written.get(id)]
+        found: list[str | None] = [id]
         name = name_mark(stored.key, reading.persons[id]) if id in reading.persons else ""
         if name in stored.marks or child not in have_name:
             found += [name, photos.get(id)]

@@ -16,7 +16,7 @@ import store
 from changes import Changes
 from hidden import name_mark, new_marks, photo_marks
 from person import Reading, Stored, comparable, ids_of, person_id
-from scrape.address import absolute, https, stored_address
+from scrape.address import https, resolve, stored_address
 from settings import SettingError
 
 
@@ -144,7 +144,7 @@ def possible_ids(who: str, register: str) -> list[str]:
     if re.fullmatch(rf"{register}-[0-9]+", who):
         return [who]
     try:
-        address = absolute("", who)
+        address = resolve("", who)
     except ValueError:
         raise SettingError(
             f"{who} is no id of the register {register}: they are {register}-NUMBER; nor is it the"

@@ -129,7 +129,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if options.check:
         return 0
     if options.pages is not None:
-        profile = replace(profile, pages=str(HERE / options.pages))
+        profile = replace(profile, pages_dir=str(HERE / options.pages))
     save = HERE / options.save if options.save else None
     if options.explain is not None:
         return explain(settings, profile, options.explain)

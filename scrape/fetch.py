@@ -22,7 +22,7 @@ from protego import Protego
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from scrape.address import absolute
+from scrape.address import resolve
 from scrape.profile import Profile
 
 AGENT = "persona404"  # the name that robots.txt may address (RFC 9309, 2.2.1)
@@ -93,8 +93,8 @@ class Fetcher:
         PageError where that fails after the retries; Refused where robots.txt cannot be
         fetched, or the run has taken RUN_SECONDS."""
         self.check_time()
-        if self.profile.pages is not None:
-            return saved_page(Path(self.profile.pages), url, form, "" if is_image else ".html")
+        if self.profile.pages_dir is not None:
+            return saved_page(Path(self.profile.pages_dir), url, form, "" if is_image else ".html")
         page = self.follow(url, self.check_robots, form)
         if page.status != 200:  # a later request may meet another
             kind = NoAnswer if page.status in RETRY_STATUS else PageError
@@ -145,7 +145,7 @@ class Fetcher:
             if form is not None:
                 raise PageError("redirects a form, which would lose its fields")
             try:
-                url = absolute(url, page.location)
+                url = resolve(url, page.location)
             except ValueError:
                 raise PageError("redirects to something that is not a web address") from None
         raise PageError(f"more than {REDIRECTS} redirects")
