@@ -11,20 +11,19 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from model import Person, Reading, SettingError, Skipped, comparable, person_id
-from photos import try_photos
 from rules.judge import decide
-from scrape.address import absolute, https, stored_address
+from scrape.address import https, resolve, stored_address
+from scrape.cards import RunContext
 from scrape.fetch import Fetcher, Refused
-from scrape.pages import ListReader, Spoilt, read_once
+from scrape.images import try_photos
+from scrape.paging import Spoilt, read_once
 from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
-from scrape.record import FilePages, Record, RecordError, parse, texts_of
-from scrape.ways import Usage
+from scrape.record import Record, RecordError, parse, texts_of
 from settings import Settings
 from store.database import (
     check_register,
@@ -52,7 +51,7 @@ def progress(text: str) -> None:
 
 def summary(reading: Reading) -> str:
     return (
-        f"{reading.pages} list pages, {len(reading.persons)} persons, "
+        f"{reading.page_count} list pages, {len(reading.persons)} persons, "
         f"{len(reading.unreadable)} unreadable, {len(reading.stamped)} stamped, "
         f"{len(reading.gone)} gone, {len(reading.excluded)} over max_age or several children"
     )
@@ -60,7 +59,7 @@ def summary(reading: Reading) -> str:
 
 def describe(record: Skipped) -> str:
     """Where a record went wrong, for a log: without its name or address."""
-    where = f"list page {record.page}, card {record.card}"
+    where = f"list page {record.page_number}, card {record.card_number}"
     return f"{record.id or 'a card without a file'} ({where}): {record.field}: {record.reason}"
 
 
@@ -123,7 +122,7 @@ def show_reading(reading: Reading, hidden: set[str]) -> None:
         for record in getattr(reading, kind):
             print(f"{kind}: {describe(record)}")
             if on_terminal:
-                texts = dict.fromkeys(filter(None, (record.nombre, record.link, record.text)))
+                texts = dict.fromkeys(filter(None, (record.nombre, record.href, record.text)))
                 print(*(f"    {text}" for text in texts), sep="\n")
 
 
@@ -149,10 +148,9 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
     if not sys.stdout.isatty():
         raise SettingError("--explain: shows a person, and so needs a terminal")
     wanted = possible_ids(address, profile.name)
-    usage, fetcher = Usage(), Fetcher(profile, settings.contact)
-    reader = ListReader(profile, fetcher, usage, progress)
+    context = RunContext(Fetcher(profile, settings.contact), progress)
     try:
-        cards = join_cards(read_once(reader, set()), Reading())
+        cards = join_cards(read_once(context, set()), Reading())
     except Spoilt as error:
         raise Refused(str(error)) from None
     finally:
@@ -162,7 +160,7 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
         raise SettingError("--explain: no card of the list links to that address")
     for i, way in enumerate(profile.file_url):
         print(f"file_url[{i}]: {card.texts[way].text!r}")
-    record = Record(card, FilePages(fetcher, usage, date.today(), Counter(), set()))
+    record = Record(card, context)
     for field in profile.fields.__struct_fields__:
         if field != "url":
             explain_field(record, field)
@@ -235,7 +233,7 @@ def possible_ids(who: str, register: str) -> list[str]:
     if re.fullmatch(rf"{register}-[0-9]+", who):
         return [who]
     try:
-        address = absolute("", who)
+        address = resolve("", who)
     except ValueError:
         raise SettingError(
             f"{who} is no id of the register {register}: they are {register}-NUMBER; nor is it the"

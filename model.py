@@ -29,19 +29,16 @@ class Person(NamedTuple):
     url: str
 
 
-MANY = 5  # so many persons at once are more than a coincidence
-
-
 class Skipped(NamedTuple):
-    """A card that gave no person. No log may tell `nombre`, `link` or `text`."""
+    """A card that gave no person. No log may tell `nombre`, `href` or `text`."""
 
     id: str | None  # None where the card cannot be attributed to one file
-    page: int  # number of the list page, from 1
-    card: int  # number of the card on that page, from 1
+    page_number: int  # of the list page, from 1
+    card_number: int  # of the card on that page, from 1
     field: str
     reason: str
     nombre: str | None = None  # of the card
-    link: str | None = None
+    href: str | None = None  # of its link
     text: str = ""  # what could not be read
 
 
@@ -56,9 +53,8 @@ class Reading:
     stamped: list[Skipped] = field(default_factory=list)  # pass_over matched
     gone: list[Skipped] = field(default_factory=list)  # the file page answers 410
     seen: set[str] = field(default_factory=set)  # ids on any of the run's readings of the list
-    written: dict[str, str] = field(default_factory=dict)  # id -> that of the address as written
-    cards: int = 0  # on the list, of whatever person
-    pages: int = 0  # how many list pages there were
+    card_count: int = 0  # on the list, of whatever person
+    page_count: int = 0  # of list pages
     placeholder: str = ""  # the address that stands for "no photo"
     found_on_cards: int = 0  # how many cards of `persons` say that somebody was found
     found_on_files: int = 0  # how many of their file pages do

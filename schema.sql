@@ -30,8 +30,6 @@ CREATE TABLE photo (
     fecha    TEXT NOT NULL,
     foto     TEXT NOT NULL,        -- the address that it came from
     checked  TEXT NOT NULL,        -- when the register was last asked for it
-    etag     TEXT NOT NULL,        -- what it said then, "" for nothing
-    modified TEXT NOT NULL,        -- the same of Last-Modified
     jpeg     BLOB NOT NULL
 ) STRICT;
 

@@ -167,12 +167,3 @@ def misspelt(environ: Mapping[str, str]) -> dict[str, str]:
     """Variables that look like a setting and are none, with the setting."""
     close = {name: get_close_matches(name.upper(), SETTINGS, 1, cutoff=0.85) for name in environ}
     return {name: like[0] for name, like in close.items() if like and name not in SETTINGS}
-
-
-def cause_of(error: Exception) -> str:
-    """What the system says of a request that failed, such as "Connection refused"; else the
-    error's type. Never its own text, which quotes the address."""
-    cause: BaseException | None = error
-    while cause and not getattr(cause, "strerror", None):
-        cause = cause.__context__
-    return getattr(cause, "strerror", None) or type(getattr(error, "reason", error)).__name__

@@ -42,9 +42,9 @@ from commands import (
     unhide_person,
 )
 from model import Changes, Reading, SettingError
-from photos import keep_photos
 from rules.judge import decide
 from scrape.fetch import Fetcher, Refused
+from scrape.images import fetch_photos
 from scrape.profile import Profile, ProfileError, load_profile
 from scrape.reading import read_register
 from settings import HERE, Settings, read_paths, read_settings, set_up_process
@@ -57,6 +57,7 @@ from store.database import (
 )
 from store.hidden import read_hidden, recognise, write_marks
 from store.persons import read_stored, stored_persons, write_changes
+from store.photos import due_photos, store_photo
 from store.runs import begin_run, end_run, record_dead_run
 from store.views import KEPT_DAYS
 
@@ -151,7 +152,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if options.check:
         return 0
     if options.pages is not None:
-        profile = replace(profile, pages=str(HERE / options.pages))
+        profile = replace(profile, pages_dir=str(HERE / options.pages))
     save = HERE / options.save if options.save else None
     if options.explain is not None:
         return explain(settings, profile, options.explain)
@@ -199,7 +200,7 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
             progress("")
             empty_wal(db)
         if profile.photos and outcome == "ok":
-            update_photos(settings, db, fetcher, reading)
+            keep_photos(settings, db, fetcher, reading)
     print_line(
         f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
@@ -208,15 +209,18 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
     return 0 if outcome == "ok" else 1
 
 
-def update_photos(
+def keep_photos(
     settings: Settings, db: sqlite3.Connection, fetcher: Fetcher, reading: Reading
 ) -> None:
-    """Keep the photos up to date. Whatever happens to them, the run was good."""
+    """Fetch the photos that are missing and a part of the others. Whatever happens to them, the
+    run was good."""
+    if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
+        log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
+        return
     try:
-        if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
-            log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
-        else:
-            keep_photos(db, fetcher, reading.photos, progress)
+        due = due_photos(db, reading.photos)
+        for id, jpeg in fetch_photos(fetcher, due, reading.photos.values(), progress):
+            store_photo(db, id, jpeg)
     except sqlite3.Error as error:
         log.warning("photos: the rest waits: %s", error)
     finally:

@@ -32,7 +32,6 @@ def compare(stored: Stored, reading: Reading, hidden: Hidden, force: bool = Fals
     unattributed = find_unattributed(stored, reading, not_read - reading.seen)
     excluded_names = {name_key(card.nombre or "") for card in reading.excluded}
     listed = (reading.persons.keys() | hidden.cards.keys() | ids_of(reading.excluded)) - unstamped
-    listed |= {reading.written.get(id, id) for id in read}
     changes = Changes(listed=listed, moved=moved)
     for id, person in stored.persons.items():
         if id in kept_out:
@@ -80,17 +79,15 @@ def find_doubles(stored: Stored, reading: Reading, hidden: Hidden) -> dict[str, 
 def find_moved(
     stored: dict[str, Person], reading: Reading, not_read: set[str], read: dict[str, Person]
 ) -> dict[str, str]:
-    """Persons who are absent, or listed but unreadable, and came in anew under another id: that of
-    the address as it is written (as older versions stored it), or with the same name and date, one
-    to one."""
+    """Persons who are absent, or listed but unreadable, and came in anew under another id: with the
+    same name and date, one to one."""
     new = read.keys() - stored.keys()
-    moved = {old: id for id, old in reading.written.items() if id in new and old in not_read}
     pairs: dict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for id in not_read - moved.keys():
+    for id in not_read:
         pairs[name_and_date(stored[id])][0].append(id)
-    for id in new - set(moved.values()):
+    for id in new:
         pairs[name_and_date(read[id])][1].append(id)
-    return moved | {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
+    return {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
 
 
 def find_unattributed(stored: Stored, reading: Reading, absent: set[str]) -> set[str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from model import Changes, Hidden, Reading, Stored, ids_of
 from rules.compare import NEW_BEGINNING, compare
 
-LOGO = 5  # so many persons with one image: it is nobody's photo
+SHARE_PHOTO = 5  # so many persons with one image: it is nobody's photo
 
 
 def decide(
@@ -31,15 +31,18 @@ def judge(
 ) -> tuple[str, str | None]:
     """("ok", None); ("refused", why nothing may change); or ("withheld", why additions and changes
     must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is tolerated."""
-    if not reading.cards and (stored.persons or stored.days_since_good is None):
-        return "refused", f"nobody is listed on {reading.pages} list pages"
+    if not reading.card_count and (stored.persons or stored.days_since_good is None):
+        return "refused", f"nobody is listed on {reading.page_count} list pages"
     if stored.days_since_good is not None and stored.days_since_good <= NEW_BEGINNING:
         leave = changes.found | (changes.erased & ids_of(reading.excluded))
         if is_large_part(len(leave), len(stored.persons), 1 / 3):
             named = kinds_of(leave, reading)
             return "refused", f"{len(leave)} of {len(stored.persons)} would leave ({named})"
-        if is_large_part(stored.longest_list - reading.cards, stored.longest_list, 1 / 3):
-            return "refused", f"{reading.cards} cards, and lately there were {stored.longest_list}"
+        if is_large_part(stored.longest_list - reading.card_count, stored.longest_list, 1 / 3):
+            return (
+                "refused",
+                f"{reading.card_count} cards, and lately there were {stored.longest_list}",
+            )
     unreadable = len(reading.unreadable)
     if is_large_part(unreadable, reading.listed, max_unreadable, least=3):
         reasons = Counter(f"{r.field}: {r.reason}" for r in reading.unreadable).most_common(3)
@@ -66,14 +69,14 @@ def kinds_of(leave: set[str], reading: Reading) -> str:
 
 def count_lost_photos(stored: Stored, reading: Reading, changes: Changes) -> tuple[int, int]:
     """How many stored persons have a photo of their own, and how many of these would lose it: to
-    the placeholder, or to an image that LOGO or more would share."""
+    the placeholder, or to an image that SHARE_PHOTO or more would share."""
     shared = Counter(person.foto for person in reading.persons.values())
     had = [p for p in stored.persons.values() if p.foto != reading.placeholder]
     lose = 0
     for person in had:
         now = reading.persons.get(changes.moved.get(person.id, person.id))
         if now and now.foto != person.foto:
-            lose += now.foto == reading.placeholder or shared[now.foto] >= LOGO
+            lose += now.foto == reading.placeholder or shared[now.foto] >= SHARE_PHOTO
     return len(had), lose
 
 

@@ -5,7 +5,7 @@
     Document of a list page --pages.py--> Card, one for each person
     Card + Document of the file page --record.py--> Person
     all of it: reading.py, read_register(fetcher, progress) -> Reading
-    bytes of an image --photo.py--> a small JPEG
+    addresses of photos --images.py--> small JPEGs
 
 For each field, the profile has ways to its text: ways.py follows them through a document, and
 values.py makes a name, place, date or age of the text.
@@ -20,9 +20,9 @@ values.py makes a name, place, date or age of the text.
     paging, where a list ends, when it is read again pages.py
     whose a file page is, who is excluded, fields    record.py
     one card for each file, the order of a reading   reading.py
-    what becomes of an image                         photo.py
+    which images are refused, what becomes of them   images.py
 
-Each file imports only files that stand before it here: address, profile, fetch, photo, text,
+Each file imports only files that stand before it here: address, profile, fetch, images, text,
 values, ways, record, pages, reading. Person and Reading are declared in person.py. Nothing here
 knows the database, and no error or log line names a person.
 """

@@ -3,14 +3,14 @@
 import re
 from urllib.parse import urldefrag, urljoin, urlsplit, urlunsplit
 
-import requests
+from requests import PreparedRequest
 
 LONGEST = 2000  # characters
 SESSION_PATH = re.compile(";jsessionid=[^/]*", re.IGNORECASE)
 SESSION_QUERY = re.compile("(?:phpsessid|jsessionid|utm_[a-z_]+)=", re.IGNORECASE)
 
 
-def absolute(base: str, text: str) -> str:
+def resolve(base: str, text: str) -> str:
     """The address `text` as seen from the page `base`, escaped as a browser sends it.
 
     ValueError unless that is an http or https address of at most LONGEST characters."""
@@ -20,16 +20,17 @@ def absolute(base: str, text: str) -> str:
         raise ValueError("not a web address")
     if "\ufffd" in address:
         raise ValueError("broken characters, or a JSON value that is no text")
-    escaped = requests.Request("GET", address).prepare().url
-    if escaped is None or len(escaped) > LONGEST:
+    request = PreparedRequest()
+    request.prepare_url(address, None)
+    if len(request.url or "") > LONGEST:
         raise ValueError("too long")
-    return escaped
+    return request.url or ""
 
 
 def web_address(base: str, text: str) -> str:
-    """absolute(), but "" where that is no address, or `text` is empty."""
+    """resolve(), but "" where that is no address, or `text` is empty."""
     try:
-        return absolute(base, text) if text else ""
+        return resolve(base, text) if text else ""
     except ValueError:
         return ""
 

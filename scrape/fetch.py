@@ -22,9 +22,8 @@ from protego import Protego
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from scrape.address import absolute
+from scrape.address import resolve
 from scrape.profile import Profile
-from settings import cause_of
 
 AGENT = "persona404"  # the name that robots.txt may address (RFC 9309, 2.2.1)
 PAGE_BYTES = 10_000_000
@@ -34,12 +33,10 @@ TRIES = 3
 RETRY_STATUS = {429, 500, 502, 503, 504}
 RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is not tried again
 REDIRECTS = 5
-LONGEST_TAG = 200  # characters; servers refuse requests with long headers
 LONGEST_NAME = 240  # bytes; a file system takes 255
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
 Form = dict[str, str] | None  # the fields of a POST; None for a GET
-Headers = dict[str, str] | None
 
 
 class Refused(Exception):
@@ -66,8 +63,6 @@ class Page(NamedTuple):
     location: str | None  # where a redirect leads
     charset: str | None  # of its Content-Type
     body: bytes
-    etag: str = ""
-    modified: str = ""  # its Last-Modified
 
 
 class Session(requests.Session):
@@ -92,32 +87,22 @@ class Fetcher:
         self.run_ends = time.monotonic() + RUN_SECONDS
         self.next_request = 0.0  # the moment from which it may be sent, in time.monotonic()
 
-    def get(self, url: str, form: Form = None) -> Page:
-        """Fetch the page at `url`, by POST if there is a form.
+    def get(self, url: str, form: Form = None, is_image: bool = False) -> Page:
+        """Fetch the page at `url`, by POST if there is a form. Images are not saved.
 
         PageError where that fails after the retries; Refused where robots.txt cannot be
         fetched, or the run has taken RUN_SECONDS."""
         self.check_time()
-        if self.profile.pages is not None:
-            return saved_page(Path(self.profile.pages), url, form)
+        if self.profile.pages_dir is not None:
+            return saved_page(Path(self.profile.pages_dir), url, form, "" if is_image else ".html")
         page = self.follow(url, self.check_robots, form)
-        check_status(page, 200)
-        if self.save is not None:
+        if page.status != 200:  # a later request may meet another
+            kind = NoAnswer if page.status in RETRY_STATUS else PageError
+            raise kind(f"HTTP {page.status}", page.status)
+        if self.save is not None and not is_image:
             path = page_path(self.save, url, form)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(page.body)
-        return page
-
-    def get_photo(self, url: str, etag: str = "", modified: str = "") -> Page:
-        """Fetch an image; its status is 304 if it is still the one with this ETag or
-        Last-Modified (RFC 9110, 13). PageError and Refused as for get()."""
-        self.check_time()
-        if self.profile.pages is not None:
-            return saved_page(Path(self.profile.pages), url, None, suffix="")
-        conditions = {"If-None-Match": etag, "If-Modified-Since": modified}
-        headers = {name: text for name, text in conditions.items() if 0 < len(text) <= LONGEST_TAG}
-        page = self.follow(url, self.check_robots, headers=headers)
-        check_status(page, *((200, 304) if headers else (200,)))
         return page
 
     def check_time(self) -> None:
@@ -148,33 +133,31 @@ class Fetcher:
         text = page.body[:ROBOTS_BYTES] if page.status == 200 else b""
         return Protego.parse(text.decode("utf-8-sig", "replace"))
 
-    def follow(
-        self, url: str, check: Callable[[str], None], form: Form = None, headers: Headers = None
-    ) -> Page:
+    def follow(self, url: str, check: Callable[[str], None], form: Form = None) -> Page:
         """Request `url` and what it redirects to, each address once `check` has allowed it."""
         for _ in range(1 + REDIRECTS):
             if urlsplit(url).netloc not in self.hosts:
                 raise PageError("leads off the register's hosts (profile key `hosts`)")
             check(url)
-            page = self.request(url, form, headers)
+            page = self.request(url, form)
             if page.location is None:
                 return page
             if form is not None:
                 raise PageError("redirects a form, which would lose its fields")
             try:
-                url = absolute(url, page.location)
+                url = resolve(url, page.location)
             except ValueError:
                 raise PageError("redirects to something that is not a web address") from None
         raise PageError(f"more than {REDIRECTS} redirects")
 
-    def request(self, url: str, form: Form, headers: Headers) -> Page:
+    def request(self, url: str, form: Form) -> Page:
         """The answer to a request, which is sent again, up to TRIES times, where that may help."""
         failure, page = "", None
         for attempt in range(TRIES):
             sleep_until(self.next_request)
             wait = self.profile.pause * 2**attempt
             try:
-                page, retry_after = self.send(url, form, headers)
+                page, retry_after = self.send(url, form)
                 if page.status not in RETRY_STATUS or retry_after > RETRY_SECONDS:
                     return page
                 wait = max(wait, retry_after)
@@ -189,13 +172,12 @@ class Fetcher:
             raise NoAnswer(failure)
         return page
 
-    def send(self, url: str, form: Form, headers: Headers) -> tuple[Page, float]:
+    def send(self, url: str, form: Form) -> tuple[Page, float]:
         """The answer to one request, and the seconds that it asks to wait (RFC 9110, 10.2.3)."""
         with self.session.request(
             "GET" if form is None else "POST",
             url,
             data=form,
-            headers=headers,
             stream=True,
             timeout=(10, 30),  # seconds to connect, and between two pieces of an answer
             allow_redirects=False,
@@ -216,8 +198,6 @@ class Fetcher:
             location,
             charset_of(answer.headers.get("Content-Type", "text/html")),
             bytes(body),
-            answer.headers.get("ETag", ""),
-            answer.headers.get("Last-Modified", ""),
         )
         try:
             wait = Retry().parse_retry_after(answer.headers.get("Retry-After", "0"))
@@ -228,11 +208,13 @@ class Fetcher:
         return page, wait
 
 
-def check_status(page: Page, *expected: int) -> None:
-    """PageError for another status; NoAnswer for one that a later request may not meet."""
-    if page.status not in expected:
-        kind = NoAnswer if page.status in RETRY_STATUS else PageError
-        raise kind(f"HTTP {page.status}", page.status)
+def cause_of(error: requests.RequestException) -> str:
+    """What the system says of a request that failed, such as "Connection refused"; else the
+    error's type. Never its own text, which quotes the address."""
+    cause: BaseException | None = error
+    while cause and not getattr(cause, "strerror", None):
+        cause = cause.__context__
+    return getattr(cause, "strerror", None) or type(error).__name__
 
 
 def charset_of(content_type: str) -> str | None:

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import msgspec
 import soupsieve
 import webencodings
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
-from scrape.address import absolute, https
+from scrape.address import https, resolve
 
 # fmt: off
 MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
@@ -93,7 +93,7 @@ class Fields(Struct, frozen=True, forbid_unknown_fields=True):
 class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A register's description; registers/README.md explains each key."""
 
-    name: Annotated[str, Meta(pattern=r"^[a-z]+\Z")] = ""  # load_profile sets it
+    name: str = ""  # load_profile sets it
     title: Line = ""
     phone: Annotated[str, Meta(pattern=r"^(\+?[0-9][0-9 ()-]{1,30})?\Z")] = ""
     website: str | None = None
@@ -105,9 +105,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     last_page: tuple[Way, ...] = ()
     next: str | None = None
     total: tuple[Way, ...] = ()
-    complete: bool = True
     may_be_empty: bool = False
-    max_pages: Annotated[int, Meta(ge=1, le=10_000)] = 200
     card: str | None = None
     records: str | None = None
     file_url: tuple[Way, ...] = ()
@@ -128,7 +126,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     pause: Annotated[float, Meta(ge=0, le=30)] = 1.0
     ca_bundle: str | None = None
     robots: bool = True
-    pages: str | None = None
+    pages_dir: str | None = field(default=None, name="pages")
 
     def __post_init__(self) -> None:
         check_selector("card", self.card)
@@ -192,7 +190,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def own_hosts(self) -> set[str]:
         """The only hosts that are ever asked for a page; with the port, if one is given."""
-        starts = {urlsplit(absolute("", address)).netloc for address in as_tuple(self.start)}
+        starts = {urlsplit(resolve("", address)).netloc for address in as_tuple(self.start)}
         return starts.union(as_tuple(self.hosts))
 
 
@@ -218,7 +216,7 @@ def check_pattern(key: str, pattern: str | None) -> None:
 def check_address(key: str, address: str | None) -> None:
     try:
         if address:
-            absolute("", address)
+            resolve("", address)
     except ValueError:
         raise ValueError(f"`{key}` is not an http or https address: {address}") from None
 
@@ -230,17 +228,23 @@ def load_profile(path: Path) -> Profile:
     the file cannot be read or says what it may not say."""
     try:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
-        if profile.name not in ("", path.stem):
-            raise ValueError(f"`name` is {profile.name}, but the file name says {path.stem}")
-        paths = {"pages": profile.pages, "ca_bundle": profile.ca_bundle}
+        if profile.name:
+            raise ValueError("`name` is no key: the file name says it")
+        paths = {"pages_dir": profile.pages_dir, "ca_bundle": profile.ca_bundle}
         for key, name in paths.items():
             if name is not None and not (path.parent / name).exists():
-                raise ValueError(f"`{key}`: there is no {name} beside the profile")
+                raise ValueError(
+                    f"`{key.removesuffix('_dir')}`: there is no {name} beside the profile"
+                )
             paths[key] = name and str(path.parent / name)
         return msgspec.structs.replace(profile, name=path.stem, **paths)
     except OSError as error:
         raise ProfileError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # msgspec's and tomllib's errors too
         odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
-        hint = " (it stands above [fields])" if odd and odd[1] in Profile.__struct_fields__ else ""
+        hint = (
+            " (it stands above [fields])"
+            if odd and odd[1] in Profile.__struct_encode_fields__
+            else ""
+        )
         raise ProfileError(f"{path}: {error}{hint}") from None

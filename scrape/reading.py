@@ -8,16 +8,16 @@ All list pages are read before the first file page.
 from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from datetime import date
 from itertools import combinations
 
 from model import Reading, name_key, names_agree
 from scrape.address import https, page_of
+from scrape.cards import Card, RunContext, says_found
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
-from scrape.pages import ListReader, read_list
-from scrape.record import Card, FilePages, Record, RecordError, read_person, says_found
-from scrape.text import NOT_TEXT, text_of
-from scrape.ways import Usage, profile_parts
+from scrape.paging import read_list
+from scrape.record import Record, RecordError, check_stamp, read_person
+from scrape.text import text_of
+from scrape.ways import profile_parts
 
 
 def read_register(
@@ -30,27 +30,28 @@ def read_register(
     `progress` is called with each line for the terminal; a list that misses one of `stored_ids` is
     read again. Refused where the list cannot be read whole, or robots.txt cannot be fetched; a file
     page that cannot be read costs its own record."""
-    profile, usage = fetcher.profile, Usage()
-    reader = ListReader(profile, fetcher, usage, progress)
-    cards = read_list(reader, stored_ids)
-    reading = Reading(seen=reader.seen, pages=reader.page)
-    reading.placeholder = https(profile.placeholder or "")
-    reading.cards = len({card.key for card in cards})
+    context = RunContext(fetcher, progress)
+    cards = read_list(context, stored_ids)
+    reading = Reading(
+        seen=context.seen,
+        card_count=len({card.key for card in cards}),
+        page_count=context.page_number,
+        placeholder=https(fetcher.profile.placeholder or ""),
+    )
     joined = join_cards(cards, reading)
-    reading.written = {card.id or "": card.written for card in joined if card.written}
-    pages = Counter(page_of(card.file) for card in joined if card.file)
-    names = {name_key(card.name) for card in joined if card.name}
-    files = FilePages(fetcher, usage, date.today(), pages, names)
+    files = (page_of(card.detail_url) for card in joined if card.detail_url)
+    context.cards_per_file = Counter(files)
+    context.names = {name_key(card.name) for card in joined if card.name}
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
-        read_record(reading, Record(card, files))
+        read_record(reading, Record(card, context))
     for card in joined:
-        if card.id in files.disputed and card.id in reading.persons:
+        if card.id in context.disputed and card.id in reading.persons:
             del reading.persons[card.id]
             reason = "a redirect led to it and to that of another card"
             reading.unreadable.append(card.skipped(card.id, "file page", reason))
-    reading.parts = profile_parts(profile, usage)
+    reading.parts = profile_parts(fetcher.profile, context.usage)
     return reading
 
 
@@ -61,17 +62,18 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     for card in cards:
         by_id.setdefault(card.id, []).append(card)
     for card in by_id.pop(None, []):
-        if card.stamp and card.stamp != NOT_TEXT:
-            reading.stamped.append(card.skipped(None, "pass_over", "stamped", card.stamp))
-        else:
-            reading.unreadable.append(card.skipped(None, "url", "no link to the register's hosts"))
+        try:
+            check_stamp(card.stamp)
+            raise RecordError("url", "no link to the register's hosts")
+        except RecordError as error:
+            getattr(reading, error.kind).append(card.skipped(None, *error.args))
     joined = []
     for first, *others in by_id.values():
-        if any(card.url != first.url for card in others):
+        if any(card.stored_url != first.stored_url for card in others):
             raise Refused("two different files have one id")
         names = [card.name for card in (first, *others) if card.name]
         agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
-        pages = {page_of(card.file) for card in (first, *others) if card.file}
+        pages = {page_of(card.detail_url) for card in (first, *others) if card.detail_url}
         if not agree or len(pages) > 1:
             reason = (
                 f"another card with another {'file page' if agree else 'name'} has the same link"
@@ -81,7 +83,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
         for card in others:
             first.stamp, first.name = first.stamp or card.stamp, first.name or card.name
             first.says_found |= card.says_found
-            first.file = first.file or card.file
+            first.detail_url = first.detail_url or card.detail_url
             for way, text in card.texts.items():
                 if not first.texts[way].text:
                     first.texts[way] = text
@@ -96,9 +98,9 @@ def read_record(reading: Reading, record: Record) -> None:
         with time_limit(PAGE_SECONDS):
             person = read_person(record)
             text = text_of(record.document.root) if record.document else ""
-        reading.persons[person.id] = person
-        if record.photo:
-            reading.photos[person.id] = record.photo
+        reading.persons[person.id] = person._replace(foto=https(person.foto))
+        if not record.profile.means_no_photo(person.foto):
+            reading.photos[person.id] = person.foto
         reading.found_on_cards += card.says_found
         reading.found_on_files += says_found(text)
     except Refused:

@@ -9,26 +9,17 @@ page is fetched only if a field or a stamp needs it.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from datetime import date
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from model import Person, Skipped, comparable, name_key, names_agree, unaccented
-from scrape.address import https, page_of, web_address
+from model import Person, name_key, names_agree
+from scrape.address import page_of, web_address
+from scrape.cards import Card, RunContext, Text, first_name
 from scrape.fetch import Fetcher, PageError
-from scrape.profile import Profile, Way, as_tuple
+from scrape.profile import Profile, as_tuple
 from scrape.text import NOT_TEXT, Document, parse_html, parse_json, value_at
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
-from scrape.ways import Usage, extract, find_stamp
-
-# What registers write of a found child, but not "no fue localizada", "sin ser localizada".
-SAYS_FOUND = re.compile(
-    r"(?<!no )(?<!no fue )(?<!no ha sido )(?<!ser )(?<!sea )"
-    r"(?<!des)(?:encontrad|localizad|hallad|apareci)(?:[ao]s?|d[ao]s?|eron)\b",
-    re.IGNORECASE,
-)
 
 
 class RecordError(Exception):
@@ -40,77 +31,33 @@ class RecordError(Exception):
         self.kind = kind
 
 
-class Text(NamedTuple):
-    """What a way yields."""
-
-    text: str
-    base: str  # the address that a link in it starts from
-
-
-@dataclass
-class Card:
-    """What the list pages say of one person."""
-
-    page: int  # number of the list page, from 1
-    number: int  # number of the card on that page, from 1
-    texts: dict[Way, Text]  # of each way on the card
-    name: str | None
-    stamp: str  # "" for none
-    says_found: bool
-    link: str = ""  # the address that `url` yields
-    url: str = ""  # the same, as it is stored
-    file: str = ""  # the file page's address; "" if the card does not say it
-    id: str | None = None  # None without a link
-    written: str | None = None  # the id of the address as the register writes it
-
-    @property
-    def key(self) -> str:
-        """What tells the card from others of the list."""
-        return self.id or self.name or (f"{self.page}-{self.number}" if self.stamp else "")
-
-    def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
-        return Skipped(id, self.page, self.number, field, reason, self.name, self.link, text)
-
-
-@dataclass
-class FilePages:
-    """The file pages of one reading, and which card each belongs to."""
-
-    fetcher: Fetcher
-    usage: Usage
-    today: date
-    pages: Counter[str]  # how many cards have each file page, as page_of()
-    names: set[tuple[str, ...]]  # that cards have, as name_key()
-    ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
-    disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
-
-
 @dataclass
 class Record:
     """One person's two sources."""
 
     card: Card
-    files: FilePages
+    context: RunContext
     document: Document | None = None  # the file page
     stamp: str = ""  # on the file page
-    photo: str = ""  # the photo's address, as it is fetched; "" for none
 
     @property
     def profile(self) -> Profile:
-        return self.files.fetcher.profile
+        return self.context.profile
 
     def file_page(self) -> Document:
         """The file page, fetched once. RecordError where that fails, or it is another child's."""
         if self.document is None:
-            if self.files.pages[page_of(self.card.file)] > 1:
-                raise RecordError("file page", "another card has the same one", self.card.file)
+            if self.context.cards_per_file[page_of(self.card.detail_url)] > 1:
+                raise RecordError(
+                    "file page", "another card has the same one", self.card.detail_url
+                )
             try:
-                document = read_file(self.card.file, self.files.fetcher)
+                document = read_file(self.card.detail_url, self.context.fetcher)
             except PageError as error:
                 kind = "gone" if error.status == 410 else "unreadable"
-                raise RecordError("file page", str(error), self.card.file, kind) from None
+                raise RecordError("file page", str(error), self.card.detail_url, kind) from None
             stamps = self.profile.stamps(on_card=False)
-            self.stamp = find_stamp(stamps, document.root, self.files.usage)
+            self.stamp = self.context.usage.find_stamp(stamps, document.root)
             check_owner(self, document)
             self.document = document
         return self.document
@@ -135,41 +82,32 @@ def read_file(address: str, fetcher: Fetcher) -> Document:
 def check_owner(record: Record, document: Document) -> None:
     """RecordError unless the file page is this card's: their names agree where the profile reads
     both, and after a redirect they must. No other card's file may be there."""
-    card, files = record.card, record.files
+    card, context = record.card, record.context
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
-    texts = (extract(way, document.root, record.profile.missing)[0] for way in ways)
+    texts = (context.usage.extract(way, document.root) for way in ways)
     name = first_name(texts, record.stamp)
-    if card.name and name and not is_same_child(card.name, name, files):
+    if card.name and name and not is_same_child(card.name, name, context):
         raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
-    if end != page_of(card.file):
+    if end != page_of(card.detail_url):
         if not (card.name and name):
             reason = "a redirect led to it, and `nombre` is not read on both card and file page"
             raise RecordError("file page", reason)
-        first = files.ends.setdefault(end, card.id)
-        if end in files.pages or first != card.id:
-            files.disputed.add(first)
+        first = context.ends.setdefault(end, card.id)
+        if end in context.cards_per_file or first != card.id:
+            context.disputed.add(first)
             raise RecordError("file page", "a redirect led to the file page of another card")
 
 
-def is_same_child(on_card: str, on_file: str, files: FilePages) -> bool:
+def is_same_child(on_card: str, on_file: str, context: RunContext) -> bool:
     """Whether the names agree, and the file page's is not exactly that of another card."""
     is_equal = name_key(on_card) == name_key(on_file)
-    return is_equal or (name_key(on_file) not in files.names and names_agree(on_card, on_file))
-
-
-def first_name(texts: Iterable[str], stamp: str) -> str | None:
-    """The first name in `texts`. One that contains the `stamp` is none: it stands in its place."""
-    names = filter(None, map(read_name, texts))
-    return next((n for n in names if not stamp or comparable(stamp) not in comparable(n)), None)
-
-
-def says_found(text: str) -> bool:
-    return SAYS_FOUND.search(" ".join(unaccented(text).split())) is not None
+    return is_equal or (name_key(on_file) not in context.names and names_agree(on_card, on_file))
 
 
 def read_person(record: Record) -> Person:
-    """The person. RecordError names the first field that is missing or malformed."""
+    """The person, the photo's address as it is fetched. RecordError names the first field that is
+    missing or malformed."""
     check_stamp(record.card.stamp)
     if record.profile.fields.nombre[0].on_card:
         check_one_child(record, record.card.name)
@@ -182,18 +120,17 @@ def read_person(record: Record) -> Person:
         record.file_page()
         check_stamp(record.stamp)
     fecha, age = first_value(record, "fecha"), age_of(record)
-    record.photo = first_value(record, "foto") or ""
     fields = {
         "nombre": name,
         "fecha": fecha and fecha.strftime("%d/%m/%Y"),
         "edad": age and str(age),
         "lugar": first_value(record, "lugar"),
-        "foto": https(record.photo or record.profile.placeholder or ""),
+        "foto": first_value(record, "foto") or record.profile.placeholder,
     }
     for field_name, value in fields.items():
         if not value:
             raise fault_of(record, field_name)
-    return Person(id=record.card.id or "", url=record.card.url, **fields)
+    return Person(id=record.card.id or "", url=record.card.stored_url, **fields)
 
 
 def check_stamp(stamp: str) -> None:
@@ -226,16 +163,14 @@ def texts_of(record: Record, field_name: str) -> Iterator[Text]:
             yield record.card.texts[way]
         else:
             document = record.file_page()
-            text, match = extract(way, document.root, record.profile.missing)
-            record.files.usage.note(way, match)
-            yield Text(text, document.base)
+            yield Text(record.context.usage.extract(way, document.root), document.base)
 
 
 def parse(record: Record, field_name: str, text: Text) -> Any:
     """The value of a field in `text`, or None."""
     profile = record.profile
     if field_name in ("fecha", "nacimiento"):
-        return read_date(text.text, profile.months, record.files.today)
+        return read_date(text.text, profile.months, record.context.today)
     if field_name == "edad":
         return read_age(text.text, as_tuple(profile.month_words), as_tuple(profile.year_words))
     if field_name == "foto":
@@ -256,7 +191,7 @@ def age_of(record: Record) -> Age | None:
         born = first_value(record, "nacimiento")
         age = born and age_between(born, fecha)
         if age and any(text for text, _ in texts_of(record, "edad")):
-            record.files.usage.unread_ages.add(record.card.key)
+            record.context.usage.unread_ages.add(record.card.key)
     return age
 
 
@@ -264,6 +199,6 @@ def read_photo(record: Record, text: Text) -> str | None:
     """The photo's address, as it is fetched; None for an image that means "no photo"."""
     address = web_address(text.base, text.text)
     if record.profile.means_no_photo(address):
-        record.files.usage.keys.add("no_photo")
+        record.context.usage.keys.add("no_photo")
         return None
     return address or None

@@ -1,17 +1,15 @@
-"""What a way of the profile yields in a card, a file page or a JSON record, and how far it got.
+"""What the ways of a profile yield in a card, a file page or a JSON record, and how far they got.
 
-    way, scope --extract--> text, Match        (fields)
-    way, scope --match_stamp--> text, Match    (pass_over)
-    way, scope --extract_all--> texts, Match   (last_page, total)
-
-These functions keep no state; their callers note each Match in a Usage.
+way, scope --extract--> text                (fields)
+ways, scope --find_stamp--> text            (pass_over)
+ways, scope --highest_number--> number      (last_page, total)
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import soupsieve
@@ -20,6 +18,8 @@ from bs4 import Tag
 from model import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
 from scrape.text import NOT_TEXT, after_label, json_text, value_at, visible_text
+
+NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
 
 Scope = Any  # a Tag, or a JSON value
 
@@ -40,14 +40,85 @@ UNUSED = {
 
 @dataclass
 class Usage:
-    """What a reading has used of its profile so far."""
+    """Follows the ways of a profile, and notes what of it has been of use so far."""
 
+    missing: Texts = ()  # texts that count as nothing
     matches: dict[Way, Match] = field(default_factory=dict)  # the best of each way that was tried
     keys: set[str] = field(default_factory=set)  # which of `card`, `next`, `no_photo` matched
     unread_ages: set[str] = field(default_factory=set)  # cards whose birth date served instead
 
     def note(self, way: Way, match: Match) -> None:
         self.matches[way] = max(match, self.matches.get(way, Match.NO_PLACE))
+
+    def extract(self, way: Way, scope: Scope) -> str:
+        """What `way` yields in `scope`: of each place and label the first text, joined; or "".
+
+        Of a JSON list all texts are joined, if the way has a `join`; otherwise, and where an
+        object is, NOT_TEXT."""
+        pieces = []
+        for place, label in product(way.places, way.labels):
+            texts = (self.matching_part(way, t) for t in self.texts_at(way, scope, place, label))
+            kept = [*islice(filter(None, texts), 1 if isinstance(scope, Tag) else None)]
+            if NOT_TEXT in kept or (len(kept) > 1 and way.join is None):
+                return NOT_TEXT
+            pieces += kept
+        if not pieces:
+            return ""
+        self.note(way, Match.COMPLETE)
+        return way.template.replace("{}", way.separator.join(pieces))
+
+    def highest_number(self, ways: tuple[Way, ...], scope: Scope) -> int:
+        """The highest number in what `ways` yield, 0 for none. "1.234" and "1,234" are 1234."""
+        numbers = [0]
+        for way in ways:
+            for text in self.all_texts(way, scope):
+                for number in NUMBER.findall(self.matching_part(way, text)):
+                    self.note(way, Match.COMPLETE)
+                    numbers.append(int(re.sub("[.,]", "", number)))
+        return max(numbers)
+
+    def find_stamp(self, ways: tuple[Way, ...], scope: Scope) -> str:
+        """The first text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
+        stamps = [self.match_stamp(way, scope) for way in ways]
+        return next(filter(None, stamps), "")
+
+    def match_stamp(self, way: Way, scope: Scope) -> str:
+        """The text that the way's pattern matches; without a pattern any text but "false" and
+        "0", or the element itself if the way is only a selector; NOT_TEXT for an object. Compared
+        on one line, without case, accents, invisible characters."""
+        bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
+        pattern = unaccented(way.pattern or r"^(?!(?:false|0)$)\S")
+        for text in self.all_texts(way, scope):
+            if text == NOT_TEXT:
+                return NOT_TEXT
+            line = " ".join(unaccented(text).split())
+            if bare or re.search(pattern, line, re.IGNORECASE):
+                self.note(way, Match.COMPLETE)
+                return line or "an element without text"
+        return ""
+
+    def all_texts(self, way: Way, scope: Scope) -> Iterator[str]:
+        for place, label in product(way.places, way.labels):
+            yield from self.texts_at(way, scope, place, label)
+
+    def texts_at(self, way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
+        """The texts at a place of `way`: one for each element, label or value there."""
+        self.note(way, Match.NO_PLACE)
+        for text in raw_texts(way, scope, place, label):
+            self.note(way, Match.PLACE_ONLY)
+            yield text
+
+    def matching_part(self, way: Way, text: str) -> str:
+        """The part of `text` that the way's pattern matches; "" for one of `missing`."""
+        if text == NOT_TEXT:
+            return NOT_TEXT
+        part = text.strip()
+        if way.pattern is not None:
+            match = re.search(way.pattern, text, re.IGNORECASE)
+            groups = (match.groups() or (match[0],)) if match else ()
+            part = way.separator.join(group.strip() for group in groups if group)
+        is_missing = self.missing and comparable(part) in map(comparable, as_tuple(self.missing))
+        return "" if is_missing else part
 
 
 def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
@@ -64,81 +135,18 @@ def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
     return parts
 
 
-def extract(way: Way, scope: Scope, missing: Texts = ()) -> tuple[str, Match]:
-    """What `way` yields in `scope`: of each place and label the first text, joined; or "".
-
-    Of a JSON list all texts are joined, if the way has a `join`; otherwise, and where an object
-    is, NOT_TEXT. `missing` are texts that count as nothing."""
-    pieces = []
-    match = Match.NO_PLACE
-    for place, label in product(way.places, way.labels):
-        texts = []
-        for text in texts_at(way, scope, place, label):
-            match = max(match, Match.PLACE_ONLY)
-            if text == NOT_TEXT:
-                return NOT_TEXT, match
-            if kept := keep(way, text, missing):
-                texts.append(kept)
-                if isinstance(scope, Tag):
-                    break
-        if len(texts) > 1 and way.join is None:
-            return NOT_TEXT, match
-        pieces += texts
-    if not pieces:
-        return "", match
-    return way.template.replace("{}", way.separator.join(pieces)), Match.COMPLETE
-
-
-def extract_all(way: Way, scope: Scope, missing: Texts = ()) -> tuple[list[str], Match]:
-    """Every text that `way` yields in `scope`, not joined."""
-    steps = product(way.places, way.labels)
-    texts = [text for step in steps for text in texts_at(way, scope, *step)]
-    kept = [text for text in (keep(way, text, missing) for text in texts) if text]
-    if kept:
-        return kept, Match.COMPLETE
-    return [], Match.PLACE_ONLY if texts else Match.NO_PLACE
-
-
-def find_stamp(ways: tuple[Way, ...], scope: Scope, usage: Usage) -> str:
-    """The first text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
-    stamp = ""
-    for way in ways:
-        text, match = match_stamp(way, scope)
-        usage.note(way, match)
-        stamp = stamp or text
-    return stamp
-
-
-def match_stamp(way: Way, scope: Scope) -> tuple[str, Match]:
-    """The text that the way's pattern matches; without a pattern any text but "false" and "0", or
-    the element itself if the way is only a selector; NOT_TEXT for an object. Compared on one line,
-    without case, accents, invisible characters."""
-    bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
-    pattern = unaccented(way.pattern or r"^(?!(?:false|0)$)\S")
-    match = Match.NO_PLACE
-    for place, label in product(way.places, way.labels):
-        for text in texts_at(way, scope, place, label):
-            if text == NOT_TEXT:
-                return NOT_TEXT, Match.PLACE_ONLY
-            line = " ".join(unaccented(text).split())
-            if bare or re.search(pattern, line, re.IGNORECASE):
-                return line or "an element without text", Match.COMPLETE
-            match = Match.PLACE_ONLY
-    return "", match
-
-
-def texts_at(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
+def raw_texts(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
     """The texts at a place of `way`: one for each element, label or value there."""
     if not isinstance(scope, Tag):
         value = value_at(scope, place)
         for item in value if isinstance(value, list) else [value]:
             if item is not None:
-                yield fold(json_text(item))
+                yield fold_spaces(json_text(item))
         return
     for element in soupsieve.iselect(place, scope) if place else [scope]:
         if way.attr is not None:
             value = element.get(way.attr) or ""
-            yield fold(value if isinstance(value, str) else " ".join(value))
+            yield fold_spaces(value if isinstance(value, str) else " ".join(value))
         elif label is not None:
             yield from after_label(element, label)
             yield ""  # the place is there, if not the label
@@ -146,18 +154,6 @@ def texts_at(way: Way, scope: Scope, place: str, label: str | None) -> Iterator[
             yield visible_text(element)
 
 
-def fold(text: str) -> str:
+def fold_spaces(text: str) -> str:
     """`text` with the spaces of each line folded."""
     return "\n".join(" ".join(line.split()) for line in text.splitlines())
-
-
-def keep(way: Way, text: str, missing: Texts) -> str:
-    """The part of `text` that the way's pattern keeps; "" for one of `missing`."""
-    kept = text.strip()
-    if way.pattern is not None:
-        match = re.search(way.pattern, text, re.IGNORECASE)
-        groups = (match.groups() or (match[0],)) if match else ()
-        kept = way.separator.join(group.strip() for group in groups if group)
-    if missing and comparable(kept) in map(comparable, as_tuple(missing)):
-        return ""
-    return kept

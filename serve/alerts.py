@@ -17,7 +17,7 @@ from model import SettingError
 from serve.health import faults
 from serve.nightly import Synchroniser
 from serve.views import Views
-from settings import Settings, cause_of
+from settings import Settings
 from store.database import DatabaseUnavailable, Reader, utc_now
 from store.runs import record_dead_run
 
@@ -127,7 +127,10 @@ class Alerts:
                 if text and answer.url != url:  # followed by a GET, without the text
                     raise ConnectionError(0, "it redirects")
         except Exception as error:
-            cause = f"HTTP {error.code}" if isinstance(error, HTTPError) else cause_of(error)
+            # Never the error's own text, which may quote the address: a secret.
+            reason = getattr(error, "reason", error)
+            cause = getattr(reason, "strerror", None) or type(reason).__name__
+            cause = f"HTTP {error.code}" if isinstance(error, HTTPError) else cause
             log.error("%s: %s; it is asked again in a minute", name, cause)
             return False
         return True

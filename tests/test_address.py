@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrape.address import absolute, https
+from scrape.address import https, resolve
 
 
 @pytest.mark.parametrize(
@@ -18,12 +18,12 @@ from scrape.address import absolute, https
         ("https://a.example/", "/" + "x" * 2000, None),
     ],
 )
-def test_absolute(base: str, text: str, address: str | None) -> None:
+def test_resolve(base: str, text: str, address: str | None) -> None:
     if address is None:
         with pytest.raises(ValueError):
-            absolute(base, text)
+            resolve(base, text)
     else:
-        assert absolute(base, text) == address
+        assert resolve(base, text) == address
 
 
 @pytest.mark.parametrize(

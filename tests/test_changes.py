@@ -54,7 +54,7 @@ def reading(*persons: Person, **lists: Any) -> Reading:
     for records in (made.unreadable, made.excluded, made.stamped, made.gone):
         made.seen |= {record.id for record in records if record.id}
     made.seen |= made.persons.keys()
-    made.cards = len(made.seen)
+    made.card_count = len(made.seen)
     return made
 
 

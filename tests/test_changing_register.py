@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from model import person_id
 from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile
 from support.web import Answer
@@ -410,27 +409,6 @@ def test_who_had_a_hidden_childs_address_for_a_night(register: Register) -> None
     publish(register, [*without("aa"), Listed("zz")])
     register.sync()
     assert "zz" in register.names()
-
-
-@pytest.mark.parametrize("case", ["unreadable", "renamed", "found"])
-def test_an_address_that_an_older_version_stored_as_it_was_written(
-    register: Register, case: str
-) -> None:
-    register.read_cards_only()
-    publish(register, TWENTY)
-    register.web.edit("/lista?n=1", "'/file/aa'", "'/file//aa'")
-    register.sync()
-    old = person_id("prueba", f"https://{register.web.host}/file//aa")
-    if case == "found":
-        register.change("INSERT INTO found VALUES (?)", old)
-    else:
-        register.change("UPDATE person SET id = ? WHERE id = ?", old, register.id("aa"))
-    if case == "renamed":
-        register.web.edit("/lista?n=1", "Aa Inventado", "Aa Luz")
-    elif case == "unreadable":
-        register.web.edit("/lista?n=1", "Fecha: 01/02/2024", "Fecha: pronto")
-    register.sync()
-    assert (register.stats()["active"], register.stats()["found"]) == (20, 0)
 
 
 def test_links_that_change_at_each_request_are_named(register: Register) -> None:

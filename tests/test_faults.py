@@ -90,7 +90,7 @@ class Swaps:
                 for n in self.lists[mark]
             ]
             by_id = {person.id: person for person in persons}
-            reading = Reading(by_id, seen=set(by_id), cards=len(by_id), pages=1)
+            reading = Reading(by_id, seen=set(by_id), card_count=len(by_id), page_count=1)
             path.write_bytes(pickle.dumps(reading))
 
     def begin(self, mark: str, **environ: str) -> "subprocess.Popen[str]":

@@ -256,7 +256,7 @@ def backtrack(register: Register, place: str) -> None:
 
 
 def test_a_list_page_has_its_time(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrape.pages.PAGE_SECONDS", 0.2)
+    monkeypatch.setattr("scrape.paging.PAGE_SECONDS", 0.2)
     backtrack(register, 'card = "a"')
     with pytest.raises(Refused, match="list page 1 cannot be read: took more than"):
         read(register)
@@ -272,12 +272,12 @@ def test_a_record_has_its_time(register: Register, monkeypatch: pytest.MonkeyPat
 def test_pauses_are_no_part_of_a_pages_time(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrape.pages.PAGE_SECONDS", 0.25)
+    monkeypatch.setattr("scrape.paging.PAGE_SECONDS", 0.25)
     edit_profile(register, "pause = 0", "pause = 0.3")
     edit_profile(register, "lista?n=1", "inicio")
     register.web.pages["/inicio"] = Answer(302, headers=(("Location", "/lista?n=1"),))
     register.publish([])
-    assert read(register).cards == 0
+    assert read(register).card_count == 0
 
 
 def test_a_time_limit_interrupts_whatever_runs() -> None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-import scrape.pages
+import scrape.paging
 import scrape.reading
 import sync
 from conftest import FIGURES, Figure
@@ -370,7 +370,7 @@ def test_a_page_without_end_costs_the_time_of_a_page(
         hurt = long_runs[name]
     else:
         register = turned_hostile(ENDLESS[name], web, tmp_path)
-        for module in (scrape.pages, scrape.reading):
+        for module in (scrape.paging, scrape.reading):
             monkeypatch.setattr(module, "PAGE_SECONDS", 0.5)
         hurt = hostile_run(register, as_process=False)
     check(ENDLESS[name], hurt)

@@ -107,8 +107,10 @@ def test_an_empty_page_before_the_last_is_refused(register: Register) -> None:
 # --- Next links ----------------------------------------------------------------------
 
 
-def test_a_list_over_max_pages_is_refused(register: Register) -> None:
-    add_to_profile(register, "max_pages = 2")
+def test_a_list_of_too_many_pages_is_refused(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrape.paging.MAX_PAGES", 2)
     register.publish(slugs(5), per_page=2)
     with pytest.raises(Refused, match="more than 2 list pages"):
         read(register)

@@ -16,17 +16,16 @@ import pytest
 from PIL import Image
 
 import sync
-from photos import RUNS
-from scrape import photo as scrape_photo
 from scrape.fetch import PageError
-from scrape.photo import LARGEST, photo_of
+from scrape.images import FORMATS, LARGEST, photo_of
+from store.photos import RUNS
 from support import ROOT
 from support.api import ABOUT, Api
 from support.register import Listed, Register, call_sync, slugs
 from support.scrape import add_to_profile, edit_profile
 from support.web import Answer
 
-JPEG = (("Content-Type", "image/jpeg"), ("ETag", '"1"'), ("Last-Modified", "yesterday"))
+JPEG = (("Content-Type", "image/jpeg"),)
 
 
 def picture(
@@ -278,21 +277,6 @@ def test_a_seventh_is_asked_for_again_each_night(register: Register) -> None:
     assert len(set(times.values())) == RUNS
 
 
-def test_an_unchanged_photo_is_not_sent_again(register: Register) -> None:
-    publish(register, slugs(1))
-    register.sync()
-    sent = []
-
-    def look(handler: BaseHTTPRequestHandler) -> Answer:
-        sent.append((handler.headers["If-None-Match"], handler.headers["If-Modified-Since"]))
-        return Answer(304)
-
-    register.web.pages["/fotos/aa.jpg"] = look
-    register.sync()
-    assert sent == [('"1"', "yesterday")]
-    assert kept(register) == {register.id("aa")}
-
-
 @pytest.mark.parametrize(
     ("answer", "stays"),
     [
@@ -360,7 +344,7 @@ def test_a_database_that_takes_no_photo_has_a_good_run(
     if fault == "full":
         monkeypatch.setattr(sync, "FREE_BYTES", 10**18)
     else:
-        monkeypatch.setattr("photos.store_photo", fail)
+        monkeypatch.setattr("sync.store_photo", fail)
     run = register.sync()
     assert (run.returncode, "3 active" in run.stdout, kept(register)) == (0, True, set())
     assert "wait" in run.stderr
@@ -437,21 +421,6 @@ def test_photos_false_counts_on_a_bad_night_too(register: Register) -> None:
     assert kept(register) == set()
     api = Api(register.database, about=ABOUT._replace(photos=False))
     assert api.ask(f"/foto/{register.id('aa')}").status == 404
-
-
-def test_a_long_etag_is_not_sent_back(register: Register) -> None:
-    publish(register, slugs(1))
-    register.web.pages["/fotos/aa.jpg"] = Answer(200, picture(), (("ETag", "x" * 9000),))
-    register.sync()
-    sent = []
-
-    def look(handler: BaseHTTPRequestHandler) -> Answer:
-        sent.append(handler.headers["If-None-Match"])
-        return Answer(200, picture(), JPEG)
-
-    register.web.pages["/fotos/aa.jpg"] = look
-    register.sync()
-    assert sent == [None]
 
 
 def test_another_address_is_another_photo(register: Register) -> None:
@@ -557,8 +526,8 @@ def test_an_image_that_takes_long_ends(register: Register, monkeypatch: pytest.M
             pass
 
     publish(register, slugs(1))
-    monkeypatch.setattr("photos.photo_of", hang)
-    monkeypatch.setattr("photos.PAGE_SECONDS", 0.1)
+    monkeypatch.setattr("scrape.images.photo_of", hang)
+    monkeypatch.setattr("scrape.images.PAGE_SECONDS", 0.1)
     assert "1 failed: took more than 0 s" in register.sync().stderr
 
 
@@ -589,4 +558,4 @@ def test_the_demo_s_faces_are_photos(tmp_path: Path) -> None:
 
 def test_only_four_formats_are_decoded() -> None:
     """What else Pillow knows, such as EPS, starts other programs."""
-    assert set(scrape_photo.FORMATS) == {"GIF", "JPEG", "PNG", "WEBP"}
+    assert set(FORMATS) == {"GIF", "JPEG", "PNG", "WEBP"}

@@ -1,7 +1,8 @@
 """Registers whose pages are saved, made up in the structure of real ones.
 
 Each folder of tests/registers has the pages, as `sync.py --save` names them, and `expected.json`,
-what a correct reading of them gives. The profile is the one of registers/ with the folder's name.
+what a correct reading of them gives. The profile is the one of registers/ or registers/models/ with
+the folder's name.
 """
 
 import json
@@ -19,17 +20,17 @@ from scrape.fetch import Fetcher
 from scrape.profile import Way, as_tuple, load_profile
 from scrape.reading import read_register
 from scrape.values import read_age, read_place
-from scrape.ways import extract
+from scrape.ways import Usage
 from support import ROOT
 from support.register import Register
 
 SAVED = ROOT / "tests" / "registers"
 NAMES = sorted({folder.name for folder in SAVED.iterdir()} - {"interpolar"})  # test_json_register
-PROFILES = {path.stem for path in (ROOT / "registers").glob("*.toml")}
+PROFILES = {path.stem: path for path in (ROOT / "registers").rglob("*.toml")}
 
 
 def profile_text(name: str) -> str:
-    return (ROOT / "registers" / f"{name}.toml").read_text()
+    return PROFILES[name].read_text()
 
 
 def use_saved(register: Register, name: str) -> Path:
@@ -78,11 +79,19 @@ def test_a_card_taken_off_a_saved_register_is_erased(register: Register, name: s
     assert gone["nombre"].encode() not in register.bytes_on_disk()
 
 
-@pytest.mark.parametrize("name", sorted(PROFILES - {"demo"}))
+@pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"demo"}))
 def test_a_profile_that_has_not_met_its_site_says_so(name: str) -> None:
     head = profile_text(name).split("\nstart ")[0]
     assert "NOT met the live site" in head
     assert "--dry-run" in head
+
+
+def test_a_profile_without_a_real_address_is_a_model() -> None:
+    for path in PROFILES.values():
+        is_model = path.parent.name == "models"
+        text = path.read_text()
+        assert text.startswith("# A MODEL that reads no register") == is_model
+        assert ("registro.example/" in text) == (is_model or path.stem == "demo")
 
 
 SIFEBU = load_profile(ROOT / "registers" / "sifebu.toml")
@@ -94,7 +103,7 @@ def sifebu_page(text: str) -> BeautifulSoup:
 
 
 def first_value(ways: tuple[Way, ...], text: str, parse: Callable[[str], object]) -> object:
-    texts = (extract(way, sifebu_page(text))[0] for way in ways)
+    texts = (Usage().extract(way, sifebu_page(text)) for way in ways)
     return next((value for value in map(parse, filter(None, texts)) if value), None)
 
 
@@ -146,7 +155,7 @@ def test_no_address_is_a_place_of_sifebu(text: str, place: str | None) -> None:
 def test_the_demo_register() -> None:
     profile = load_profile(ROOT / "registers" / "demo.toml")
     reading = read_register(Fetcher(profile, None), lambda line: None)
-    assert (len(reading.persons), reading.pages, len(reading.stamped)) == (24, 3, 1)
+    assert (len(reading.persons), reading.page_count, len(reading.stamped)) == (24, 3, 1)
     assert (len(reading.excluded), reading.unreadable) == (1, [])
     photos = [person.foto for person in reading.persons.values()]
     assert photos.count(profile.placeholder or "") == 1

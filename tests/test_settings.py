@@ -34,11 +34,11 @@ from support import ROOT
         ({"TZ": "/etc/passwd"}, "TZ: /etc/passwd is no time zone"),
         (
             {"REGISTER": "registers/none.toml"},
-            "registers/none.toml: No such file or directory; there are registers/australia.toml, ",
+            "registers/none.toml: No such file or directory; there are registers/cndes.toml, ",
         ),
         (
             {"REGISTER": "sifebu"},
-            "sifebu: the file's name must be a to z and .toml; there are registers/australia.toml",
+            "sifebu: the file's name must be a to z and .toml; there are registers/cndes.toml",
         ),
         ({"OPERATOR": "a\nb"}, "OPERATOR: must be a name on one line"),
         ({"OPERATOR": "x" * 201}, "OPERATOR: must be a name on one line"),

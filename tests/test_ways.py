@@ -4,7 +4,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from scrape.profile import Way
-from scrape.ways import Match, extract, match_stamp
+from scrape.ways import Usage
 from support.register import Listed, Register, slugs
 from support.scrape import edit_profile, read
 
@@ -36,7 +36,7 @@ CARD = BeautifulSoup(
     ],
 )
 def test_a_way(way: Way, text: str) -> None:
-    assert extract(way, CARD)[0] == text
+    assert Usage().extract(way, CARD) == text
 
 
 STAMPS = BeautifulSoup("<b> FUE  ENCONTRADA</b><img alt='FUE&nbsp;ENCONTRADA'><u></u>", "html5lib")
@@ -55,7 +55,7 @@ STAMPS = BeautifulSoup("<b> FUE  ENCONTRADA</b><img alt='FUE&nbsp;ENCONTRADA'><u
     ],
 )
 def test_a_stamp(way: Way, there: bool) -> None:
-    assert (match_stamp(way, STAMPS)[1] == Match.COMPLETE) == there
+    assert bool(Usage().find_stamp((way,), STAMPS)) == there
 
 
 @pytest.mark.parametrize(

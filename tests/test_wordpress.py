@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrape.photo import photo_of
+from scrape.images import photo_of
 from store.database import open_database
 from support import KEY, ROOT, missing
 from support.api import keep_photo

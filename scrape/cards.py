@@ -1,0 +1,150 @@
+"""The cards of a list page: what it says of each person.
+
+    Document of a list page --read_cards--> Card, Card ...
+
+RunContext is what the reading of a whole register shares from its first page to its last.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import soupsieve
+
+from model import Skipped, comparable, person_id, unaccented
+from scrape.address import page_of, stored_address, web_address
+from scrape.fetch import Fetcher, PageError
+from scrape.profile import Profile, Way, as_tuple
+from scrape.text import Document, text_of, value_at
+from scrape.values import read_name
+from scrape.ways import Usage
+
+# What registers write of a found child, but not "no fue localizada", "sin ser localizada".
+SAYS_FOUND = re.compile(
+    r"(?<!no )(?<!no fue )(?<!no ha sido )(?<!ser )(?<!sea )"
+    r"(?<!des)(?:encontrad|localizad|hallad|apareci)(?:[ao]s?|d[ao]s?|eron)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass
+class RunContext:
+    """What reading a register takes, and what is known of it so far."""
+
+    fetcher: Fetcher
+    progress: Callable[[str], None]
+    usage: Usage = field(init=False)
+    today: date = field(default_factory=date.today)
+    page_number: int = 0  # of the list page in this reading of the list, from 1
+    seen: set[str] = field(default_factory=set)  # ids on any reading of the list
+    cards_per_file: Counter[str] = field(default_factory=Counter)  # by file page, as page_of()
+    names: set[tuple[str, ...]] = field(default_factory=set)  # that cards have, as name_key()
+    ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
+    disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
+
+    def __post_init__(self) -> None:
+        self.usage = Usage(self.profile.missing)
+
+    @property
+    def profile(self) -> Profile:
+        return self.fetcher.profile
+
+
+class Text(NamedTuple):
+    """What a way yields."""
+
+    text: str
+    base: str  # the address that a link in it starts from
+
+
+@dataclass
+class Card:
+    """What the list pages say of one person."""
+
+    page_number: int  # of the list page, from 1
+    card_number: int  # of the card on that page, from 1
+    texts: dict[Way, Text]  # of each way on the card
+    name: str | None
+    stamp: str  # "" for none
+    says_found: bool
+    href: str = ""  # the address that `url` yields
+    stored_url: str = ""  # the same, as it is stored
+    detail_url: str = ""  # the file page's, as it is fetched; "" if the card does not say it
+    id: str | None = None  # None without a link
+
+    @property
+    def key(self) -> str:
+        """What tells the card from others of the list."""
+        number = f"{self.page_number}-{self.card_number}" if self.stamp else ""
+        return self.id or self.name or number
+
+    def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
+        numbers = (self.page_number, self.card_number)
+        return Skipped(id, *numbers, field, reason, self.name, self.href, text)
+
+
+def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
+    """The cards of a list page."""
+    profile = context.profile
+    stamps = profile.stamps(on_card=True)
+    starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
+    list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
+    for number, scope in enumerate(card_scopes(document.root, profile), 1):
+        context.usage.keys.add("card")
+        texts = {}
+        for way in profile.card_ways:
+            texts[way] = Text(context.usage.extract(way, scope), document.base)
+        names = (texts[way].text for way in profile.fields.nombre if way.on_card)
+        stamp = context.usage.find_stamp(stamps, scope)
+        card = Card(
+            page_number=context.page_number,
+            card_number=number,
+            texts=texts,
+            name=first_name(names, stamp),
+            stamp=stamp,
+            says_found=says_found(text_of(scope)),
+        )
+        for way in profile.fields.url:
+            if card.id is None and (link := file_link(context, texts[way], way, list_pages)):
+                card.href, card.stored_url = link
+                card.id = person_id(profile.name, card.stored_url)
+        addresses = (web_address(texts[way].base, texts[way].text) for way in profile.file_url)
+        card.detail_url = next(filter(None, addresses), "") if profile.file_url else card.href
+        yield card
+
+
+def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
+    """The cards of a list page: elements, or the records of a JSON list."""
+    if profile.records is None:
+        return soupsieve.iselect(profile.card or "", root)
+    records = value_at(root, profile.records)
+    if not isinstance(records, list):
+        raise PageError(f"there is no list at {profile.records!r} (profile key `records`)")
+    return records
+
+
+def file_link(
+    context: RunContext, text: Text, way: Way, list_pages: set[str]
+) -> tuple[str, str] | None:
+    """The address of a file page, as it is fetched and as it is stored; None where `text` is not
+    one on the register's hosts, or leads to the list itself, such as "#" or ""."""
+    link = web_address(text.base, text.text)
+    url = stored_address(link, keep_fragment="#" in way.template)
+    to_list = page_of(link) in list_pages
+    if (to_list and "#" not in url) or urlsplit(link).netloc not in context.fetcher.hosts:
+        return None
+    return link, url
+
+
+def first_name(texts: Iterable[str], stamp: str) -> str | None:
+    """The first name in `texts`. One that contains the `stamp` is none: it stands in its place."""
+    names = filter(None, map(read_name, texts))
+    return next((n for n in names if not stamp or comparable(stamp) not in comparable(n)), None)
+
+
+def says_found(text: str) -> bool:
+    return SAYS_FOUND.search(" ".join(unaccented(text).split())) is not None

@@ -1,0 +1,137 @@
+"""The register's images: fetch those that are due, and make a small JPEG of each.
+
+    id -> address --fetch_photos--> id, JPEG
+    bytes --photo_of--> JPEG: small, upright, without metadata
+
+What goes wrong with an image costs that image alone.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
+from itertools import islice
+
+from PIL import Image, ImageOps
+
+from scrape.address import page_of
+from scrape.fetch import PAGE_SECONDS, Fetcher, NoAnswer, PageError, Refused, time_limit
+
+FORMATS = ("GIF", "JPEG", "PNG", "WEBP")
+LARGEST = (480, 600)  # pixels
+SMALLEST = 24  # pixels a side; less is no photo
+PIXELS = 40_000_000  # decoded at once; they take 500 MB at most
+UNANSWERED = 5  # so many in a row, and the register is left alone
+LOGGED = 5  # so many kinds of faults are logged
+TRIED = 10  # so many images are fetched by a dry run
+
+log = logging.getLogger("persona404.photos")
+
+
+class NoPhoto(PageError):
+    """There is no photo at an address, or none any more."""
+
+
+def fetch_photos(
+    fetcher: Fetcher,
+    due: Mapping[str, str],
+    others: Iterable[str],
+    progress: Callable[[str], None],
+) -> Iterator[tuple[str, bytes | None]]:
+    """Fetch the images at the addresses in `due`, by id: each id with its JPEG, with None if the
+    register has no photo any more, or with b"" if that is not known now. `others` are all photos'
+    addresses. Ends early if the register does not answer."""
+    others = {page_of(address) for address in others}
+    faults = Counter[str]()
+    count = unanswered = 0  # the latter in a row
+    for count, (id, address) in enumerate(due.items(), 1):
+        progress(f"photo {count} of {len(due)}")
+        jpeg: bytes | None = b""
+        refusal = ""
+        try:
+            jpeg = fetch_photo(fetcher, address, others)
+            unanswered = 0
+        except PageError as error:
+            faults[str(error)] += 1
+            jpeg = None if isinstance(error, NoPhoto) else b""
+            unanswered = unanswered + 1 if isinstance(error, NoAnswer) else 0
+        except Refused as error:
+            refusal = str(error)
+        yield id, jpeg
+        if refusal or unanswered == UNANSWERED:
+            reason = refusal or f"{UNANSWERED} in a row were not answered"
+            log.warning("photos: the rest waits: %s", reason)
+            break
+    for fault, number in faults.most_common(LOGGED):
+        log.warning("photos: %d failed: %s", number, fault)
+    log.info("photos: %d of %d asked for, %d failed", count, len(due), faults.total())
+
+
+def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str] = ()) -> bytes:
+    """The photo at `address`, as it is kept. NoPhoto where there is none any more, or it is one of
+    `others`, as page_of(); PageError and Refused as Fetcher.get()."""
+    try:
+        with time_limit(PAGE_SECONDS):
+            page = fetcher.get(address, is_image=True)
+            if fetcher.profile.means_no_photo(page.url):
+                raise NoPhoto("it leads to the register's image for no photo")
+            if page_of(page.url) != page_of(address) and page_of(page.url) in others:
+                raise NoPhoto("it leads to another child's")
+            return photo_of(page.body)
+    except PageError as error:
+        if error.status in (404, 410):
+            raise NoPhoto(str(error)) from None
+        raise
+    except Refused:
+        raise
+    except Exception as error:  # an unforeseen one costs this photo only
+        raise PageError(type(error).__name__) from None
+
+
+def try_photos(fetcher: Fetcher, addresses: Mapping[str, str]) -> str:
+    """How many photos could be kept, by the first TRIED of them."""
+    kept, faults = 0, Counter[str]()
+    for address in islice(addresses.values(), TRIED):
+        try:
+            fetch_photo(fetcher, address)
+            kept += 1
+        except PageError as error:
+            faults[str(error)] += 1
+        except Refused as error:
+            faults[str(error)] += 1
+            break
+    tried = kept + faults.total()
+    reasons = "".join(f"; {count} {fault}" for fault, count in faults.most_common())
+    return f"{len(addresses)} persons have one; of {tried} tried, {kept} can be kept{reasons}"
+
+
+def photo_of(body: bytes) -> bytes:
+    """The image in `body`, of an animation the first, as a JPEG that fits into LARGEST. NoPhoto
+    where it is of no FORMATS, broken, smaller than SMALLEST or larger than PIXELS."""
+    try:
+        with Image.open(BytesIO(body), formats=FORMATS) as image:
+            image.draft("RGB", (2 * LARGEST[0], 2 * LARGEST[1]))  # of a JPEG, decode no more
+            if image.width * image.height > PIXELS or min(image.size) < SMALLEST:
+                raise NoPhoto(f"its image has {image.width} x {image.height} pixels")
+            return shrink(image)
+    except PageError:
+        raise
+    except Exception as error:  # a file may break a decoder in any way
+        raise NoPhoto(f"its image cannot be read: {type(error).__name__}") from None
+
+
+def shrink(image: Image.Image) -> bytes:
+    if image.mode.startswith("I"):  # 16 bits a pixel
+        image = image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
+    has_alpha = "A" in image.getbands() or "transparency" in image.info
+    small = image.convert("RGBA" if has_alpha else "RGB")
+    small.info = image.info  # it has the orientation
+    small.thumbnail((max(LARGEST), max(LARGEST)))
+    small = ImageOps.exif_transpose(small)
+    small.thumbnail(LARGEST)
+    # On an image of its own: what the register's says besides its pixels stays behind.
+    photo = Image.new("RGB", small.size, "white")
+    photo.paste(small, mask=small.getchannel("A") if has_alpha else None)
+    jpeg = BytesIO()
+    photo.save(jpeg, "JPEG", quality=82, optimize=True)
+    return jpeg.getvalue()
