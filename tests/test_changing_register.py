@@ -12,16 +12,12 @@ import pytest
 from person import person_id
 from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile
-from support.web import Answer, NoSockets
+from support.web import Answer
 
+pytestmark = pytest.mark.no_sockets
 Change = Callable[[Register], None]
 TWENTY = slugs(20)  # aa to at, four pages of five
 NUMBERED = ("n=1", "n={page}")
-
-
-@pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> NoSockets:
-    return NoSockets(monkeypatch)
 
 
 def publish(register: Register, persons: list[Listed], per_page: int = 5) -> None:

@@ -287,6 +287,7 @@ def test_a_time_limit_interrupts_whatever_runs() -> None:
 
 
 def test_saved_pages_read_like_the_register(register: Register) -> None:
+    edit_profile(register, "photos = false\n", "")
     register.publish(slugs(12))
     folder = str(register.profile.parent / "saved")
     fetched = register.sync("--dry-run", "--save", folder)

@@ -10,6 +10,8 @@ from support.api import Api, fill, made_up
 from support.register import Register
 from views import utc_day, write_views
 
+pytestmark = pytest.mark.no_sockets
+
 
 @pytest.fixture
 def seen(register: Register) -> Path:

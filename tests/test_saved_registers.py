@@ -23,6 +23,7 @@ from scrape.ways import extract
 from support import ROOT
 from support.register import Register
 
+pytestmark = pytest.mark.no_sockets
 SAVED = ROOT / "tests" / "registers"
 NAMES = sorted({folder.name for folder in SAVED.iterdir()} - {"interpolar"})  # test_json_register
 PROFILES = {path.stem for path in (ROOT / "registers").glob("*.toml")}

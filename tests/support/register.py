@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from person import person_id
 from support import ROOT
 from support.api import Api
-from support.web import NoSockets, Pages
+from support.web import Pages
 
 PROFILE = """\
 start = "http://{host}/lista?n=1"

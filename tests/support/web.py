@@ -106,7 +106,7 @@ class NoSockets(Pages):
     """Answers what this process asks for by requests: half of the time that HTTP takes. For tests
     in which HTTP does not matter; a page that is a function gets no handler."""
 
-    host = "prueba.example"
+    host = "127.0.0.1:1"
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         super().__init__()
