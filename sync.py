@@ -286,7 +286,7 @@ if __name__ == "__main__":
     terminal = sys.stderr.isatty()
     set_up_process(logging.WARNING if terminal else logging.INFO, CLEAR_LINE if terminal else "")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup ... &` ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup ... &` has it ignored
     limit_memory()
     try:
         sys.exit(main(sys.argv[1:], os.environ))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,20 +10,25 @@ from support import KEY
 from support.api import Api, ServedApi, fill, made_up
 from support.register import Register
 from support.service import Service
-from support.web import Web
+from support.web import NoSockets, Pages, Web
 
 pytest_plugins = ["support.browser"]
 
 
 @pytest.fixture
-def web() -> Iterator[Web]:
+def web(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Web | NoSockets]:
+    if request.node.get_closest_marker("no_sockets"):
+        yield NoSockets(monkeypatch)
+        return
     server = Web()
     yield server
     server.close()
 
 
 @pytest.fixture
-def register(web: Web, tmp_path: Path) -> Register:
+def register(web: Pages, tmp_path: Path) -> Register:
     return Register(web, tmp_path)
 
 
@@ -86,6 +92,21 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="as long as SECURITY.md says")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Figures are taken one after the other; other tests get a worker for each CPU."""
+    return 0 if config.getoption("--full") else None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["figures"] = FIGURES
+
+
+def pytest_testnodedown(node: Any) -> None:
+    """A worker has ended: take its figures over."""
+    FIGURES.extend(getattr(node, "workeroutput", {}).get("figures", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,4 +1,4 @@
-"""A register that changes, also while it is read: over real HTTP, into a real database.
+"""A register that changes, also while it is read: into a real database.
 
 Three tables: what must be true after a change, what is refused or withheld until the register
 heals, and what is normal.
@@ -13,6 +13,7 @@ from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile
 from support.web import Answer
 
+pytestmark = pytest.mark.no_sockets
 Change = Callable[[Register], None]
 TWENTY = slugs(20)  # aa to at, four pages of five
 NUMBERED = ("n=1", "n={page}")
@@ -246,7 +247,7 @@ def test_after_a_change(register: Register, change: Change, gone: str, found: in
         register.read_cards_only()
     publish(register, TWENTY)
     put_names(register, TWENTY)
-    register.sync()
+    register.first_sync()
     before = {p["nombre"]: p for p in register.api().get("/api/personas?limit=100")["personas"]}
     change(register)
     for _ in range(2):
@@ -260,7 +261,7 @@ def test_after_a_change(register: Register, change: Change, gone: str, found: in
 
 def test_one_is_taken_off_while_the_list_is_read(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     one_is_taken_off_while_the_list_is_read(register)
     for count, found in ((20, 0), (19, 1)):  # who was on the list in a part of the run stays
         assert register.sync().returncode == 0
@@ -299,7 +300,7 @@ def test_a_hidden_child_stays_hidden(
 ) -> None:
     register.read_cards_only()
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.sync("--hide", register.id("aa"))
     assert "aa" not in register.names()
     change(register)
@@ -311,7 +312,7 @@ def test_a_hidden_child_stays_hidden(
 
 def test_a_hidden_child_who_was_unreadable_stays_hidden(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.sync("--hide", register.id("aa"))
     register.sync()
     good = register.web.pages["/file/aa"]
@@ -325,7 +326,7 @@ def test_a_hidden_child_who_was_unreadable_stays_hidden(register: Register) -> N
 
 def test_a_hidden_child_that_is_not_recognised_is_told_once(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.sync("--hide", register.id("aa"))
     publish(register, [*without("aa"), Listed("zz")])
     assert register.id("aa") in register.sync().stderr.split("no longer recognised")[1]
@@ -335,7 +336,7 @@ def test_a_hidden_child_that_is_not_recognised_is_told_once(register: Register) 
 
 def test_who_moves_keeps_the_views(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.change("INSERT INTO person_views VALUES (?, 7)", register.id("aa"))
     a_slug_is_corrected(register)
     run = register.sync()
@@ -400,7 +401,7 @@ def test_addresses_that_are_positions_hide_no_more_than_one(register: Register) 
 
 def test_who_had_a_hidden_childs_address_for_a_night(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.sync("--hide", register.id("aa"))
     publish(register, [*without("aa"), Listed("zz")])
     register.web.edit("/lista?n=4", "'/file/zz'", "'/file/aa'")
@@ -430,7 +431,7 @@ def test_links_that_change_at_each_request_are_named(register: Register) -> None
 
 def test_old_and_new_address_on_one_night(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     a_slug_is_corrected(register)
     corrected = register.web.pages["/lista?n=1"]
     register.web.edit("/lista?n=1", "<ul>", "<ul><li><a href='/file/aa'>Aa Inventado</a></li>")
@@ -443,7 +444,7 @@ def test_old_and_new_address_on_one_night(register: Register) -> None:
 
 def test_who_is_found_stays_counted_through_a_failure(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     for status in (410, 503, 410):
         register.web.pages["/file/aa"] = Answer(status)
         register.sync()
@@ -465,7 +466,7 @@ def test_stamped_cards_without_link_and_name_are_cards(register: Register) -> No
 def test_a_stamp_that_changes_its_form_brings_nobody_back(register: Register) -> None:
     five = [person._replace(stamp="FUE ENCONTRADA") for person in TWENTY[:5]]
     publish(register, [*five, *TWENTY[5:]])
-    register.sync()
+    register.first_sync()
     register.web.edit("/lista?n=1", "<b>FUE", "<i>FUE")
     for _ in range(2):
         run = register.sync()
@@ -515,7 +516,7 @@ def test_hiding_one_address_that_is_a_fragment_hides_one(register: Register) -> 
 
 def test_a_photo_that_comes_to_another_child_hides_nobody(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.sync("--hide", register.id("aa"))
     publish(register, TWENTY[1:])
     register.sync()
@@ -668,7 +669,7 @@ def test_a_bad_night(
     if change not in (five_files_fail, seven_files_are_gone):
         register.read_cards_only()
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     healthy = dict(register.web.pages)
     change(register)
     before = register.api().ask("/api/personas").body
@@ -688,7 +689,7 @@ def test_a_bad_night(
 
 def test_who_left_goes_while_the_rest_is_withheld(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     publish(register, [*without("at"), Listed("zz")])
     five_files_fail(register)
     assert register.sync().returncode == 1
@@ -735,7 +736,7 @@ def test_a_maintenance_page_before_an_error_is_no_end(register: Register) -> Non
     edit_profile(register, *NUMBERED)
     edit_profile(register, 'next = "a.next"', "")
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.web.put("/lista?n=4", "<html>Volvemos pronto</html>")
     register.web.pages["/lista?n=5"] = Answer(503)
     assert "list page 5 cannot be read: HTTP 503" in register.sync("--force").stderr
@@ -854,7 +855,7 @@ def test_a_register_of_three_persons(register: Register) -> None:
 
 def test_a_register_that_was_down_for_a_month(register: Register) -> None:
     publish(register, TWENTY)
-    register.sync()
+    register.first_sync()
     register.change("UPDATE run SET started = '2026-01-01T03:00:00Z', ended = started")
     register.change("UPDATE run SET ended = started")
     assert register.api().get("/api/persona-random", 404)

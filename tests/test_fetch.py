@@ -33,14 +33,10 @@ def retry_after(status: int, value: str) -> Answer:
     return Answer(status, headers=(("Retry-After", value),))
 
 
-def close_after(answer: Answer) -> Callable[[BaseHTTPRequestHandler], Answer]:
-    """Answer, and close the connection."""
-
-    def serve(handler: BaseHTTPRequestHandler) -> Answer:
-        handler.close_connection = True
-        return answer
-
-    return serve
+def close_after(answer: Answer) -> Answer:
+    """Answer, and close the connection. The client is told, else it may send the next request
+    over a connection that is just being closed."""
+    return answer._replace(headers=(*answer.headers, ("Connection", "close")))
 
 
 def note_moments(web: Web, *answers: Answer) -> list[float]:
@@ -291,6 +287,7 @@ def test_a_time_limit_interrupts_whatever_runs() -> None:
 
 
 def test_saved_pages_read_like_the_register(register: Register) -> None:
+    edit_profile(register, "photos = false\n", "")
     register.publish(slugs(12))
     folder = str(register.profile.parent / "saved")
     fetched = register.sync("--dry-run", "--save", folder)

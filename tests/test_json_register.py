@@ -1,7 +1,7 @@
 """Registers that are APIs: a list in JSON, a record in JSON, a page for people elsewhere.
 
-INTERPOL's yellow notices, with made-up persons (tests/registers/interpolar/SOURCES.md), on a real
-web server; the page for people is on another host, which is never asked.
+INTERPOL's yellow notices, with made-up persons (tests/registers/interpolar/SOURCES.md); the page
+for people is on another host, which is never asked.
 """
 
 import json
@@ -19,6 +19,7 @@ from support.register import Register
 from support.scrape import add_to_profile, edit_profile, read
 from support.web import Answer
 
+pytestmark = pytest.mark.no_sockets
 SAVED = ROOT / "tests" / "registers" / "interpolar"
 PROFILE = (ROOT / "registers" / "interpolar.toml").read_text()
 LIST = "/notices/v1/yellow?nationality=AR&ageMax=17&resultPerPage=20&page="

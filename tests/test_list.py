@@ -10,6 +10,8 @@ from support.register import Listed, Register, slugs
 from support.scrape import add_to_profile, edit_profile, read
 from support.web import Answer
 
+pytestmark = pytest.mark.no_sockets
+
 
 def number_pages(register: Register, first: int = 1) -> None:
     """Make the register's list a numbered one."""

@@ -46,6 +46,12 @@ def opened(body: bytes) -> Image.Image:
     return Image.open(io.BytesIO(body))
 
 
+@pytest.fixture
+def register(register: Register) -> Register:
+    edit_profile(register, "photos = false\n", "")
+    return register
+
+
 def publish(register: Register, persons: list[Listed]) -> None:
     register.publish(persons)
     for person in persons:

@@ -8,6 +8,8 @@ from scrape.profile import SEVERAL, ProfileError, load_profile
 from support.register import Register
 from support.scrape import edit_profile
 
+pytestmark = pytest.mark.no_sockets
+
 
 @pytest.mark.parametrize(
     ("old", "new", "line"),

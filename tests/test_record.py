@@ -7,6 +7,7 @@ from scrape.values import Age
 from support.register import Listed, Register, slugs
 from support.scrape import edit_profile, read
 
+pytestmark = pytest.mark.no_sockets
 NO_PHOTO = "and the profile has no placeholder"
 
 

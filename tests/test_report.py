@@ -10,6 +10,8 @@ from support import KEY
 from support.api import Api, fill, made_up
 from support.register import Register
 
+pytestmark = pytest.mark.no_sockets
+
 
 @pytest.fixture
 def seen(register: Register) -> Path:

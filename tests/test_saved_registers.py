@@ -24,6 +24,7 @@ from scrape.ways import Usage
 from support import ROOT
 from support.register import Register
 
+pytestmark = pytest.mark.no_sockets
 SAVED = ROOT / "tests" / "registers"
 NAMES = sorted({folder.name for folder in SAVED.iterdir()} - {"interpolar"})  # test_json_register
 PROFILES = {path.stem: path for path in (ROOT / "registers").rglob("*.toml")}

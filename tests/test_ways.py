@@ -8,6 +8,7 @@ from scrape.ways import Usage
 from support.register import Listed, Register, slugs
 from support.scrape import edit_profile, read
 
+pytestmark = pytest.mark.no_sockets
 CARD = BeautifulSoup(
     """<div class=c><h2>Ana</h2><h3>Inventada</h3><p>En Salta, provincia de Prueba, hoy</p>
     <img class="x y" src="" data-original="/a.jpg"><i style="background: url('//h/b.jpg')"></i>

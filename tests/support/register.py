@@ -1,4 +1,4 @@
-"""A made-up register `prueba` on a real web server, and sync.py over it."""
+"""A made-up register `prueba` on a web server, and sync.py over it."""
 
 import io
 import logging
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from model import person_id
 from support import ROOT
 from support.api import Api
-from support.web import Web
+from support.web import Pages
 
 PROFILE = """\
 start = "http://{host}/lista?n=1"
@@ -22,6 +22,7 @@ card = "li"
 pass_over = [{{ card = "b", pattern = "FUE ENCONTRADA" }}]
 max_age = 17
 pause = 0
+photos = false
 placeholder = "https://registro.example/silueta.png"
 no_photo = "sin_foto"
 [fields]
@@ -69,16 +70,21 @@ class Run(NamedTuple):
     stderr: str
 
 
-class Register:
-    """The register `prueba` on `web`, its profile and its database below `folder`."""
+FIRST_DATABASES: dict[object, bytes] = {}  # what Register.first_sync() made, by what it read
 
-    def __init__(self, web: Web, folder: Path):
+
+class Register:
+    """The register `prueba` on `web`, its profile and its database below `folder`. Its photos are
+    not fetched, as long as its profile says so."""
+
+    def __init__(self, web: Pages, folder: Path):
         self.web = web
         (folder / "data").mkdir()
         self.database = folder / "data" / "prueba.db"
         self.profile = folder / "prueba.toml"
         self.profile.write_text(PROFILE.format(host=web.host))
         self.on_cards = False
+        self.open_api: Api | None = None
 
     def read_cards_only(self) -> None:
         """Put everything on the cards, so that no file page is fetched: that is much faster."""
@@ -106,12 +112,25 @@ class Register:
         """Call sync.py in this process."""
         return call_sync(self.profile, self.database, *options, **environ)
 
+    def first_sync(self) -> None:
+        """Call sync.py for a new database; for the same profile and pages as before, copy the
+        database that it made then."""
+        assert not self.database.exists()
+        key = (self.profile.name, self.profile.read_text(), *sorted(self.web.pages.items()))
+        if key in FIRST_DATABASES:
+            self.database.write_bytes(FIRST_DATABASES[key])
+            return
+        assert self.sync().returncode == 0
+        FIRST_DATABASES[key] = self.database.read_bytes()
+
     def start_sync(self, *options: str, **more: Any) -> "subprocess.Popen[str]":
         """Start sync.py as a process of its own."""
         return start_sync(self.profile, self.database, *options, **more)
 
     def api(self) -> Api:
-        return Api(self.database)
+        if self.open_api is None:
+            self.open_api = Api(self.database)
+        return self.open_api
 
     def names(self) -> set[str]:
         """First names of the active persons, as the API gives them."""
