@@ -26,13 +26,12 @@ OPERATIONS = {
 }
 
 
-def answers(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """An operation's responses by status, with those that several operations share."""
-    shared = API["components"]["responses"]
-    return {
-        status: shared[answer["$ref"].rpartition("/")[2]] if "$ref" in answer else answer
-        for status, answer in operation["responses"].items()
-    }
+def resolve(part: dict[str, Any]) -> dict[str, Any]:
+    """A part that several operations share, in place of its reference."""
+    if "$ref" not in part:
+        return part
+    _, _, kind, name = part["$ref"].split("/")
+    return API["components"][kind][name]
 
 
 def test_every_route_is_described(api: Api) -> None:
@@ -47,7 +46,8 @@ def test_the_description_is_well_formed_and_its_examples_fit_its_schemas() -> No
     except ImportError:
         missing("openapi-spec-validator (tests/requirements.txt)")
     openapi_spec_validator.validate(API)
-    for _, content, example in examples():
+    for _, _, answer, example in examples():
+        content = next(iter(answer["content"].values()))
         schema = {**content["schema"], "components": API["components"]}
         jsonschema.Draft202012Validator(schema).validate(example["value"])
 
@@ -60,13 +60,20 @@ class StartsNothing(Synchroniser):
         pass
 
 
-def examples() -> Iterator[tuple[list[str], dict[str, Any], dict[str, Any]]]:
-    """Each example: its method, path, status, media type and name; its content; itself."""
-    for (method, path), operation in OPERATIONS.items():
-        for status, answer in answers(operation).items():
-            for kind, content in answer.get("content", {}).items():
-                for name, example in content.get("examples", {}).items():
-                    yield [method, path, status, kind, name], content, example
+def examples() -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
+    """Each example: a title, its status or "default", its response, itself. Those of a shared
+    response come once."""
+    responses = [
+        (f"{method} {path}", status, answer)
+        for (method, path), operation in OPERATIONS.items()
+        for status, answer in operation["responses"].items()
+        if "$ref" not in answer
+    ]
+    shared = API["components"]["responses"].items()
+    for title, status, answer in [*responses, *((name, "default", part) for name, part in shared)]:
+        for content in answer.get("content", {}).values():
+            for name, example in content.get("examples", {}).items():
+                yield f"{title} {status} {name}", status, answer, example
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +106,9 @@ def reply_in_state(
 ) -> Reply:
     """The reply to an example's request in the state that the example's name says."""
     with ExitStack() as stack:
-        if state == "broken":
-            database.write_bytes(b"no database " * 100)
+        if state == "no-file":
+            database.unlink()
+            database.mkdir()
         if state in ("nobody", "new"):
             database.unlink()
             stack.enter_context(open_database(database, 5))
@@ -134,40 +142,52 @@ def reply_meanwhile(api: Api, example: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status", "kind", "name", "example"),
-    [pytest.param(*keys, example, id=" ".join(keys)) for keys, _, example in examples()],
+    ("name", "status", "answer", "example"),
+    [pytest.param(title.split()[-1], *rest, id=title) for title, *rest in examples()],
 )
 def test_an_example_is_true(
     demo: Path,
     database: Path,
     monkeypatch: pytest.MonkeyPatch,
-    method: str,
-    path: str,
-    status: str,
-    kind: str,
     name: str,
+    status: str,
+    answer: dict[str, Any],
     example: dict[str, Any],
 ) -> None:
     shutil.copy(demo, database)
     value = example["value"]
     reply = reply_in_state(name, example["summary"], database, monkeypatch)
     assert reply.status == (value["status"] if status == "default" else int(status))
-    assert reply.headers["content-type"] == kind
-    described = answers(OPERATIONS[method, path])[status].get("headers", {})
-    assert {name.lower() for name in described} <= reply.headers.keys()
-    if (path, status) == ("/api/persona-random", "200"):
+    assert reply.headers["content-type"] == next(iter(answer["content"]))
+    assert {name.lower() for name in answer.get("headers", {})} <= reply.headers.keys()
+    if name == "anyone":
         assert value in api_over(demo).get("/api/personas?limit=100")["personas"]
         assert reply.json.keys() == value.keys()
     else:
         assert same(reply.body) == same(json.dumps(value))
 
 
-@pytest.mark.parametrize(("method", "path"), OPERATIONS)
-def test_the_examples_of_the_parameters_are_answered(demo: Path, method: str, path: str) -> None:
-    operation = OPERATIONS[method, path]
-    named = operation.get("parameters", [])
+def ask_as_described(api: Api, method: str, path: str) -> Reply:
+    """The reply to a request with the examples of all the parameters."""
+    named = [resolve(part) for part in OPERATIONS[method, path].get("parameters", [])]
     query = {p["name"]: p["example"] for p in named if p["in"] == "query"}
     sent = {p["name"].replace("-", "_"): p["example"] for p in named if p["in"] == "header"}
     path = path.format(**{p["name"]: p["example"] for p in named if p["in"] == "path"})
-    reply = api_over(demo).ask(f"{path}?{urlencode(query)}", method, X_API_Key=KEY, **sent)
-    assert reply.status in (200, 202)
+    return api.ask(f"{path}?{urlencode(query)}", method, X_API_Key=KEY, **sent)
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_the_examples_of_the_parameters_are_answered(demo: Path, method: str, path: str) -> None:
+    assert ask_as_described(api_over(demo), method, path).status in (200, 202)
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [of for of, operation in OPERATIONS.items() if "$ref" in operation["responses"].get("503", {})],
+)
+def test_whatever_reads_the_database_says_that_it_cannot(
+    database: Path, method: str, path: str
+) -> None:
+    database.mkdir()
+    reply = ask_as_described(api_over(database), method, path)
+    assert (reply.status, reply.json["title"]) == (503, "Service Unavailable")
