@@ -79,6 +79,22 @@ CREATE TABLE IF NOT EXISTS site (
     views     INTEGER NOT NULL
 ) STRICT;
 
+-- The sum of site.views, in one row that SQLite keeps: adding up 20,000 sites takes a millisecond.
+CREATE TABLE IF NOT EXISTS total (
+    views INTEGER NOT NULL
+) STRICT;
+INSERT INTO total SELECT (SELECT coalesce(sum(views), 0) FROM site)
+WHERE NOT EXISTS (SELECT 1 FROM total);
+
+CREATE TRIGGER IF NOT EXISTS site_added AFTER INSERT ON site
+BEGIN UPDATE total SET views = views + new.views; END;
+
+CREATE TRIGGER IF NOT EXISTS site_changed AFTER UPDATE OF views ON site
+BEGIN UPDATE total SET views = views + new.views - old.views; END;
+
+CREATE TRIGGER IF NOT EXISTS site_removed AFTER DELETE ON site
+BEGIN UPDATE total SET views = views - old.views; END;
+
 -- How often each site showed somebody on each of the last days (views.py, KEPT_DAYS).
 CREATE TABLE IF NOT EXISTS site_day (
     day   TEXT NOT NULL,            -- UTC, YYYY-MM-DD

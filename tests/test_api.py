@@ -13,6 +13,7 @@ import pytest
 
 from nightly import NotNow, Synchroniser
 from store import open_database, transaction, write_persons
+from stored import hide
 from support import KEY
 from support.api import ABOUT, Api, ask_wsgi, fill, made_up
 
@@ -273,6 +274,16 @@ def test_etag(api: Api, path: str) -> None:
         assert again.headers["etag"] == tag
         assert again.headers["access-control-allow-origin"] == "*"
     assert api.ask(path, If_None_Match='"other"').status == 200
+
+
+def test_a_hide_changes_the_tag(api: Api, database: Path) -> None:
+    paths = ["/api/personas", "/api/personas?region=nandubay+ficticio", "/api/stats"]
+    before = [api.ask(path) for path in paths]
+    hide("prueba-25", "prueba", database)
+    for path, seen in zip(paths, before, strict=True):
+        now = api.ask(path, If_None_Match=seen.headers["etag"])
+        assert (now.status, now.headers["etag"] != seen.headers["etag"]) == (200, True)
+        assert b'"prueba-25"' not in now.body
 
 
 @pytest.mark.parametrize(
