@@ -24,7 +24,7 @@ STOP_SECONDS = 10.0  # how long the last flush waits for a lock; systemd kills a
 PENDING = 20_000  # combinations of day, site and person that wait to be written, at most
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
-ROBOT = re.compile(r"(?<!cu)bot|crawl|spider|slurp|preview|archive|externalhit", re.I)
+ROBOT = re.compile(r"(?<!cu)bot|crawl|spider|slurp|preview|archive|externalhit")
 
 log = logging.getLogger("persona404.views")
 
@@ -53,7 +53,8 @@ def is_public(host: str) -> bool:
 def is_visit(site: str, environ: Mapping[str, str]) -> bool:
     """Whether a WSGI request comes from a visitor of `site`: no robot, no prefetch, no HEAD, no
     Referer of another host."""
-    if environ["REQUEST_METHOD"] == "HEAD" or ROBOT.search(environ.get("HTTP_USER_AGENT", "")):
+    agent = environ.get("HTTP_USER_AGENT", "").lower()
+    if environ["REQUEST_METHOD"] == "HEAD" or ROBOT.search(agent):
         return False
     purposes = [environ.get(f"HTTP_{name}", "") for name in ("SEC_PURPOSE", "PURPOSE", "X_MOZ")]
     if re.search("prefetch|prerender", " ".join(purposes)):

@@ -13,6 +13,7 @@ import pytest
 
 from serve.nightly import NotNow, Synchroniser
 from store.database import open_database, transaction
+from store.hidden import hide
 from store.persons import write_persons
 from support import KEY
 from support.api import ABOUT, Api, ask_wsgi, fill, made_up
@@ -274,6 +275,17 @@ def test_etag(api: Api, path: str) -> None:
         assert again.headers["etag"] == tag
         assert again.headers["access-control-allow-origin"] == "*"
     assert api.ask(path, If_None_Match='"other"').status == 200
+
+
+def test_a_hide_changes_the_tag(api: Api, database: Path) -> None:
+    paths = ["/api/personas", "/api/personas?region=nandubay+ficticio", "/api/stats"]
+    before = [api.ask(path) for path in paths]
+    with open_database(database, 5) as db:
+        hide(db, ["prueba-25"])
+    for path, seen in zip(paths, before, strict=True):
+        now = api.ask(path, If_None_Match=seen.headers["etag"])
+        assert (now.status, now.headers["etag"] != seen.headers["etag"]) == (200, True)
+        assert b'"prueba-25"' not in now.body
 
 
 @pytest.mark.parametrize(
