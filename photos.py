@@ -6,7 +6,9 @@ They are fetched after the list is swapped, so a removal never waits for one. On
 leaves, or gets another address, is deleted by the swap itself (store.py, write_persons).
 """
 
+import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from scrape.fetch import Fetcher
@@ -14,6 +16,9 @@ from scrape.images import fetch_photos
 from store import transaction, utc_now
 
 RUNS = 7  # in which each photo is asked for again
+LOGGED = 5  # so many kinds of faults
+
+log = logging.getLogger("persona404.photos")
 
 
 def keep_photos(
@@ -24,8 +29,9 @@ def keep_photos(
 ) -> None:
     """Fetch the photos that are missing and a part of the others. `addresses` are those on the
     register tonight, by id, as they are fetched."""
-    due = due_photos(db, addresses)
-    for id, jpeg in fetch_photos(fetcher, due, addresses.values(), progress):
+    due, asked, faults = due_photos(db, addresses), 0, Counter[str]()
+    for id, jpeg in fetch_photos(fetcher, due, addresses.values(), progress, faults):
+        asked += 1
         with transaction(db):
             if jpeg:
                 store_photo(db, id, jpeg)
@@ -33,6 +39,9 @@ def keep_photos(
                 db.execute("DELETE FROM photo WHERE person = ?", [id])
             else:
                 db.execute("UPDATE photo SET checked = ? WHERE person = ?", [utc_now(), id])
+    for fault, number in faults.most_common(LOGGED):
+        log.warning("photos: %d failed: %s", number, fault)
+    log.info("photos: %d of %d asked for, %d failed", asked, len(due), faults.total())
 
 
 def due_photos(db: sqlite3.Connection, addresses: Mapping[str, str]) -> dict[str, str]:
