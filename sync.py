@@ -23,6 +23,7 @@ import signal
 import sqlite3
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -63,6 +64,7 @@ from store.views import KEPT_DAYS
 
 EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
+LOGGED_FAULTS = 5  # so many kinds of faults of photos
 FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
 BAD_START = "a setting or the profile is wrong: --check says which"  # without the path in it
@@ -217,15 +219,19 @@ def keep_photos(
     if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
         log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
         return
+    faults = Counter[str]()
     try:
         due = due_photos(db, reading.photos)
-        for id, jpeg in fetch_photos(fetcher, due, reading.photos.values(), progress):
+        for id, jpeg in fetch_photos(fetcher, due, reading.photos.values(), progress, faults):
             store_photo(db, id, jpeg)
     except sqlite3.Error as error:
         log.warning("photos: the rest waits: %s", error)
     finally:
         progress("")
         empty_wal(db)
+    for fault, count in faults.most_common(LOGGED_FAULTS):
+        log.warning("photos: %d failed: %s", count, fault)
+    log.info("photos: %d due, %d failed", len(due), faults.total())
 
 
 def delete_photos(db: sqlite3.Connection) -> None:

@@ -6,11 +6,11 @@ Each page ends within PAGE_BYTES and, under `time_limit`, within PAGE_SECONDS, p
 Errors name no address but the host's: the address of a file page may contain a person's name.
 """
 
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from email.message import Message
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
@@ -34,6 +34,7 @@ RETRY_STATUS = {429, 500, 502, 503, 504}
 RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is not tried again
 REDIRECTS = 5
 LONGEST_NAME = 240  # bytes; a file system takes 255
+CHARSET = re.compile(r"charset=\s*[\"']?([\w.:-]+)", re.IGNORECASE)  # in a Content-Type
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
 Form = dict[str, str] | None  # the fields of a POST; None for a GET
@@ -192,11 +193,12 @@ class Fetcher:
         if location is not None:  # it is decoded as Latin-1, but most registers send UTF-8
             with suppress(UnicodeError):
                 location = location.encode("latin-1").decode()
+        charset = CHARSET.search(answer.headers.get("Content-Type", ""))
         page = Page(
             url,
             answer.status_code,
             location,
-            charset_of(answer.headers.get("Content-Type", "text/html")),
+            charset[1] if charset else None,
             bytes(body),
         )
         try:
@@ -215,14 +217,6 @@ def cause_of(error: requests.RequestException) -> str:
     while cause and not getattr(cause, "strerror", None):
         cause = cause.__context__
     return getattr(cause, "strerror", None) or type(error).__name__
-
-
-def charset_of(content_type: str) -> str | None:
-    kind = Message()
-    kind["Content-Type"] = content_type
-    with suppress(ValueError):  # of a header with odd bytes
-        return kind.get_content_charset()
-    return None
 
 
 def page_path(folder: Path, url: str, form: Form, suffix: str = ".html") -> Path:

@@ -22,7 +22,6 @@ LARGEST = (480, 600)  # pixels
 SMALLEST = 24  # pixels a side; less is no photo
 PIXELS = 40_000_000  # decoded at once; they take 500 MB at most
 UNANSWERED = 5  # so many in a row, and the register is left alone
-LOGGED = 5  # so many kinds of faults are logged
 TRIED = 10  # so many images are fetched by a dry run
 
 log = logging.getLogger("persona404.photos")
@@ -37,17 +36,17 @@ def fetch_photos(
     due: Mapping[str, str],
     others: Iterable[str],
     progress: Callable[[str], None],
+    faults: Counter[str],
 ) -> Iterator[tuple[str, bytes | None]]:
     """Fetch the images at the addresses in `due`, by id: each id with its JPEG, with None if the
     register has no photo any more, or with b"" if that is not known now. `others` are all photos'
-    addresses. Ends early if the register does not answer."""
+    addresses; `faults` are counted. Ends early if the register does not answer."""
     others = {page_of(address) for address in others}
-    faults = Counter[str]()
-    count = unanswered = 0  # the latter in a row
+    unanswered = 0  # in a row
     for count, (id, address) in enumerate(due.items(), 1):
         progress(f"photo {count} of {len(due)}")
-        jpeg: bytes | None = b""
         refusal = ""
+        jpeg: bytes | None = b""
         try:
             jpeg = fetch_photo(fetcher, address, others)
             unanswered = 0
@@ -55,19 +54,18 @@ def fetch_photos(
             faults[str(error)] += 1
             jpeg = None if isinstance(error, NoPhoto) else b""
             unanswered = unanswered + 1 if isinstance(error, NoAnswer) else 0
+            if unanswered == UNANSWERED:
+                refusal = f"{UNANSWERED} in a row were not answered"
         except Refused as error:
             refusal = str(error)
+            faults[refusal] += 1
         yield id, jpeg
-        if refusal or unanswered == UNANSWERED:
-            reason = refusal or f"{UNANSWERED} in a row were not answered"
-            log.warning("photos: the rest waits: %s", reason)
-            break
-    for fault, number in faults.most_common(LOGGED):
-        log.warning("photos: %d failed: %s", number, fault)
-    log.info("photos: %d of %d asked for, %d failed", count, len(due), faults.total())
+        if refusal:
+            log.warning("photos: the rest waits: %s", refusal)
+            return
 
 
-def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str] = ()) -> bytes:
+def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str]) -> bytes:
     """The photo at `address`, as it is kept. NoPhoto where there is none any more, or it is one of
     `others`, as page_of(); PageError and Refused as Fetcher.get()."""
     try:
@@ -90,19 +88,12 @@ def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str] = ()) -> b
 
 def try_photos(fetcher: Fetcher, addresses: Mapping[str, str]) -> str:
     """How many photos could be kept, by the first TRIED of them."""
-    kept, faults = 0, Counter[str]()
-    for address in islice(addresses.values(), TRIED):
-        try:
-            fetch_photo(fetcher, address)
-            kept += 1
-        except PageError as error:
-            faults[str(error)] += 1
-        except Refused as error:
-            faults[str(error)] += 1
-            break
-    tried = kept + faults.total()
+    first, faults = dict(islice(addresses.items(), TRIED)), Counter[str]()
+    photos = fetch_photos(fetcher, first, (), lambda line: None, faults)
+    jpegs = [jpeg for _, jpeg in photos]
+    kept = sum(map(bool, jpegs))
     reasons = "".join(f"; {count} {fault}" for fault, count in faults.most_common())
-    return f"{len(addresses)} persons have one; of {tried} tried, {kept} can be kept{reasons}"
+    return f"{len(addresses)} persons have one; of {len(jpegs)} tried, {kept} can be kept{reasons}"
 
 
 def photo_of(body: bytes) -> bytes:

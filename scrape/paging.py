@@ -24,7 +24,7 @@ from scrape.profile import as_tuple
 from scrape.text import Document, json_text, parse_html, parse_json, value_at
 
 READINGS = 4
-MAX_PAGES = 200  # of a list; one that is longer leads in a circle
+MAX_PAGES = 200  # of a list; a longer one is taken for endless
 MISSING = 5  # so many stored persons missing are no coincidence with an empty start address
 
 log = logging.getLogger("persona404.scrape")

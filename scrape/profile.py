@@ -13,6 +13,7 @@ import msgspec
 import soupsieve
 import webencodings
 from msgspec import Meta, Struct, field
+from msgspec.structs import asdict, astuple, replace
 
 from scrape.address import https, resolve
 
@@ -163,14 +164,14 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def way_lists(self) -> dict[str, tuple[Way, ...]]:
         """The ways of each key that takes some, such as `pass_over` and `fields.edad`."""
         keys = ("file_url", "pass_over", "last_page", "total")
-        fields = msgspec.structs.asdict(self.fields)
+        fields = asdict(self.fields)
         lists = {f"fields.{name}": ways for name, ways in fields.items()}
         return {key: getattr(self, key) for key in keys} | lists
 
     @property
     def card_ways(self) -> set[Way]:
         """The ways to a field or to the file page that are followed on each card."""
-        ways = sum(msgspec.structs.astuple(self.fields), self.file_url)
+        ways = sum(astuple(self.fields), self.file_url)
         return {way for way in ways if way.on_card}
 
     def stamps(self, on_card: bool) -> tuple[Way, ...]:
@@ -230,21 +231,17 @@ def load_profile(path: Path) -> Profile:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
         if profile.name:
             raise ValueError("`name` is no key: the file name says it")
-        paths = {"pages_dir": profile.pages_dir, "ca_bundle": profile.ca_bundle}
+        paths = {"pages": profile.pages_dir, "ca_bundle": profile.ca_bundle}
         for key, name in paths.items():
             if name is not None and not (path.parent / name).exists():
-                raise ValueError(
-                    f"`{key.removesuffix('_dir')}`: there is no {name} beside the profile"
-                )
+                raise ValueError(f"`{key}`: there is no {name} beside the profile")
             paths[key] = name and str(path.parent / name)
-        return msgspec.structs.replace(profile, name=path.stem, **paths)
+        pages_dir, ca_bundle = paths.values()
+        return replace(profile, name=path.stem, pages_dir=pages_dir, ca_bundle=ca_bundle)
     except OSError as error:
         raise ProfileError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # msgspec's and tomllib's errors too
         odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
-        hint = (
-            " (it stands above [fields])"
-            if odd and odd[1] in Profile.__struct_encode_fields__
-            else ""
-        )
+        is_above = odd and odd[1] in Profile.__struct_encode_fields__
+        hint = " (it stands above [fields])" if is_above else ""
         raise ProfileError(f"{path}: {error}{hint}") from None

@@ -46,21 +46,21 @@ class Record:
 
     def file_page(self) -> Document:
         """The file page, fetched once. RecordError where that fails, or it is another child's."""
-        if self.document is None:
-            if self.context.cards_per_file[page_of(self.card.detail_url)] > 1:
-                raise RecordError(
-                    "file page", "another card has the same one", self.card.detail_url
-                )
-            try:
-                document = read_file(self.card.detail_url, self.context.fetcher)
-            except PageError as error:
-                kind = "gone" if error.status == 410 else "unreadable"
-                raise RecordError("file page", str(error), self.card.detail_url, kind) from None
-            stamps = self.profile.stamps(on_card=False)
-            self.stamp = self.context.usage.find_stamp(stamps, document.root)
-            check_owner(self, document)
-            self.document = document
-        return self.document
+        if self.document is not None:
+            return self.document
+        address = self.card.detail_url
+        if self.context.cards_per_file[page_of(address)] > 1:
+            raise RecordError("file page", "another card has the same one", address)
+        try:
+            document = read_file(address, self.context.fetcher)
+        except PageError as error:
+            kind = "gone" if error.status == 410 else "unreadable"
+            raise RecordError("file page", str(error), address, kind) from None
+        stamps = self.profile.stamps(on_card=False)
+        self.stamp = self.context.usage.find_stamp(stamps, document.root)
+        check_owner(self, document)
+        self.document = document
+        return document
 
 
 def read_file(address: str, fetcher: Fetcher) -> Document:

@@ -8,7 +8,6 @@ ways, scope --highest_number--> number      (last_page, total)
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import IntEnum
 from itertools import islice, product
 from typing import Any
 
@@ -24,18 +23,13 @@ NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
 Scope = Any  # a Tag, or a JSON value
 
 
-class Match(IntEnum):
-    """How far a way got."""
-
-    NO_PLACE = 0  # no element matches its selector, no value stands at its path
-    PLACE_ONLY = 1  # its place is there, but not its label, pattern or text
-    COMPLETE = 2
-
-
-UNUSED = {
-    Match.NO_PLACE: "matches nothing anywhere",
-    Match.PLACE_ONLY: "its place is there, but not its label, pattern or text",
-}
+# How far a way got.
+NO_PLACE, PLACE_ONLY, COMPLETE = range(3)
+FAULTS = (
+    "matches nothing anywhere",
+    "its place is there, but not its label, pattern or text",
+    "",
+)
 
 
 @dataclass
@@ -43,12 +37,12 @@ class Usage:
     """Follows the ways of a profile, and notes what of it has been of use so far."""
 
     missing: Texts = ()  # texts that count as nothing
-    matches: dict[Way, Match] = field(default_factory=dict)  # the best of each way that was tried
+    matches: dict[Way, int] = field(default_factory=dict)  # the best of each way that was tried
     keys: set[str] = field(default_factory=set)  # which of `card`, `next`, `no_photo` matched
     unread_ages: set[str] = field(default_factory=set)  # cards whose birth date served instead
 
-    def note(self, way: Way, match: Match) -> None:
-        self.matches[way] = max(match, self.matches.get(way, Match.NO_PLACE))
+    def note(self, way: Way, match: int) -> None:
+        self.matches[way] = max(match, self.matches.get(way, NO_PLACE))
 
     def extract(self, way: Way, scope: Scope) -> str:
         """What `way` yields in `scope`: of each place and label the first text, joined; or "".
@@ -64,7 +58,7 @@ class Usage:
             pieces += kept
         if not pieces:
             return ""
-        self.note(way, Match.COMPLETE)
+        self.note(way, COMPLETE)
         return way.template.replace("{}", way.separator.join(pieces))
 
     def highest_number(self, ways: tuple[Way, ...], scope: Scope) -> int:
@@ -73,7 +67,7 @@ class Usage:
         for way in ways:
             for text in self.all_texts(way, scope):
                 for number in NUMBER.findall(self.matching_part(way, text)):
-                    self.note(way, Match.COMPLETE)
+                    self.note(way, COMPLETE)
                     numbers.append(int(re.sub("[.,]", "", number)))
         return max(numbers)
 
@@ -93,7 +87,7 @@ class Usage:
                 return NOT_TEXT
             line = " ".join(unaccented(text).split())
             if bare or re.search(pattern, line, re.IGNORECASE):
-                self.note(way, Match.COMPLETE)
+                self.note(way, COMPLETE)
                 return line or "an element without text"
         return ""
 
@@ -103,9 +97,9 @@ class Usage:
 
     def texts_at(self, way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
         """The texts at a place of `way`: one for each element, label or value there."""
-        self.note(way, Match.NO_PLACE)
+        self.note(way, NO_PLACE)
         for text in raw_texts(way, scope, place, label):
-            self.note(way, Match.PLACE_ONLY)
+            self.note(way, PLACE_ONLY)
             yield text
 
     def matching_part(self, way: Way, text: str) -> str:
@@ -125,11 +119,11 @@ def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
     """Each part of the profile that was tried, such as `fields.edad[0]`, and how it failed to
     match anything, or ""."""
     keys = [key for key in ("card", "next", "no_photo") if getattr(profile, key)]
-    parts = {key: "" if key in usage.keys else UNUSED[Match.NO_PLACE] for key in keys}
+    parts = {key: "" if key in usage.keys else FAULTS[NO_PLACE] for key in keys}
     for name, ways in profile.way_lists.items():
         for i, way in enumerate(ways):
             if way in usage.matches:
-                parts[f"{name}[{i}]"] = UNUSED.get(usage.matches[way], "")
+                parts[f"{name}[{i}]"] = FAULTS[usage.matches[way]]
     if count := len(usage.unread_ages):
         parts["fields.edad"] = f"{count} ages cannot be read, so the birth date was used"
     return parts

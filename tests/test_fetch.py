@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
