@@ -4,7 +4,8 @@
 
 Everything runs on loopback: made-up persons in databases below a temporary folder, the service
 and its peers as processes, wrk (Debian) as the crowd. What is compared alternates within each
-round; the table gives medians over the rounds. Peers that are not installed are left out:
+round; the table gives medians over the rounds. CPU time is that of calls of the WSGI application
+in this process, without a socket. Peers that are not installed are left out:
 FastAPI (`pip install -r bench/requirements.txt`), Express and Fastify (`npm ci --prefix bench`).
 """
 
@@ -33,6 +34,8 @@ BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
+from bottle import Bottle  # noqa: E402
+
 import app  # noqa: E402
 from model import Person, person_id  # noqa: E402
 from support import api as support  # noqa: E402
@@ -41,6 +44,12 @@ from support.web import Web  # noqa: E402
 
 CONNECTIONS = 16
 TRACK = "/api/track?e=view&p={id}&d=www.sitio.example"
+AIMS = {  # times the CPU of bare Bottle at most, and the share of raw waitress at least
+    "persona-random": (3, 0.7),
+    "track": (3.5, 0.6),
+    "stats": (4.5, 0.5),
+    "personas": (7.5, 0.45),
+}
 MIX = """
 request = function()
   turn = not turn
@@ -142,8 +151,9 @@ def service(database: Path):
 # --- The table -----------------------------------------------------------------------
 
 
-def table(folder: Path, rounds: int, seconds: float) -> None:
-    """Each server under each load, in turns; medians, and ratios to raw waitress."""
+def table(folder: Path, rounds: int, seconds: float) -> dict[str, float]:
+    """Each server under each load, in turns; medians, and ratios to raw waitress. Returns those
+    of the service over 300 persons."""
     small, large = folder / "300.db", folder / "100000.db"
     fill(small, 300)
     fill(large, 100_000)
@@ -181,6 +191,7 @@ def table(folder: Path, rounds: int, seconds: float) -> None:
                         assert one.errors == 0, (name, load, one)
                         seen.setdefault((load, name), []).append(one)
         memory = {name: megabytes(pid) for name, ((_, pid), _) in servers.items()}
+    of_raw: dict[str, float] = {}
     print("| | | requests/s | spread | of raw | p50 ms | p99 ms | MB |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for (load, name), all_of_it in seen.items():
@@ -192,6 +203,8 @@ def table(folder: Path, rounds: int, seconds: float) -> None:
             ours.rate / raw.rate for ours, raw in zip(all_of_it, reference or (), strict=False)
         ]
         ratio = f"{statistics.median(shares):.2f}" if shares else ""
+        if shares and name == "persona404, 300 persons":
+            of_raw[load] = statistics.median(shares)
         rates = [one.rate for one in all_of_it]
         spread = (max(rates) - min(rates)) / rate
         print(
@@ -200,6 +213,67 @@ def table(folder: Path, rounds: int, seconds: float) -> None:
             f"| {memory[name]:.0f} |",
             flush=True,
         )
+    return of_raw
+
+
+def cpu_microseconds(folder: Path, rounds: int = 4, calls: int = 5000) -> dict[str, float]:
+    """CPU time of one call of a WSGI application: bare Bottle with a constant body, and the
+    service over 300 persons and 1,000 sites. In turns; the best round of each."""
+    database = folder / "cpu.db"
+    fill(database, 300)
+    with closing(sqlite3.connect(database)) as db, db:
+        sites = ((f"www.sitio-{number}.example",) for number in range(1000))
+        db.executemany("INSERT INTO site (host, first_day, views) VALUES (?, '', 1)", sites)
+    service, bare, body = support.Api(database).app, Bottle(), b"x" * 240
+    bare.get("/", callback=lambda: body)
+    paths = {name: f"/api/{name}" for name in AIMS} | {"track": TRACK.format(id=person(7).id)}
+    called = {"bare Bottle": (bare, "/")} | {name: (service, paths[name]) for name in paths}
+    best: dict[str, float] = {}
+    for _ in range(rounds):
+        for name, (application, path) in called.items():
+            environ = browser_environ(path)
+            began = time.process_time()
+            for _ in range(calls):
+                application(environ.copy(), lambda *answer: None)
+            used = (time.process_time() - began) / calls * 1e6
+            best[name] = min(used, best.get(name, used))
+    return best
+
+
+def browser_environ(path: str) -> dict[str, object]:
+    """What waitress hands on of a browser's request from a site."""
+    path, _, query = path.partition("?")
+    return {
+        "REMOTE_ADDR": "127.0.0.1",
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "SERVER_NAME": "localhost",
+        "SERVER_PORT": "8000",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "HTTP_HOST": "personas.example",
+        "HTTP_USER_AGENT": "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like "
+        "Gecko) Chrome/140.0.0.0 Mobile Safari/537.36",
+        "HTTP_ACCEPT": "*/*",
+        "HTTP_ACCEPT_ENCODING": "gzip, deflate, br",
+        "HTTP_ACCEPT_LANGUAGE": "es-AR,es;q=0.9",
+        "HTTP_ORIGIN": "https://www.sitio.example",
+        "HTTP_REFERER": "https://www.sitio.example/",
+        "wsgi.errors": sys.stderr,
+        "wsgi.url_scheme": "http",
+    }
+
+
+def against_aims(folder: Path, of_raw: dict[str, float]) -> None:
+    used = cpu_microseconds(folder)
+    bare = used["bare Bottle"]
+    print("\n| | µs of CPU | times bare Bottle | at most | of raw waitress | at least |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    print(f"| bare Bottle | {bare:.1f} | 1.0 | | | |")
+    for name, (times, share) in AIMS.items():
+        print(f"| {name} | {used[name]:.1f} | {used[name] / bare:.1f} | {times} "
+              f"| {of_raw[name]:.2f} | {share} |", flush=True)  # fmt: skip
 
 
 def persons_against_persons(folder: Path, rounds: int, seconds: float) -> None:
@@ -423,7 +497,8 @@ def main() -> None:
           f"{options.rounds} rounds of {options.seconds} s, medians\n")  # fmt: skip
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        table(folder, options.rounds, options.seconds)
+        of_raw = table(folder, options.rounds, options.seconds)
+        against_aims(folder, of_raw)
         print("\n| | measured | target |\n| --- | --- | --- |")
         persons_against_persons(folder, options.rounds, options.seconds)
         photos(folder, options.rounds, options.seconds)

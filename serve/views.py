@@ -24,7 +24,7 @@ STOP_SECONDS = 10.0  # how long the last flush waits for a lock; systemd kills a
 PENDING = 20_000  # combinations of day, site and person that wait to be written, at most
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 HOST_NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
-ROBOT = re.compile(r"(?<!cu)bot|crawl|spider|slurp|preview|archive|externalhit")
+ROBOTS = ("bot", "crawl", "spider", "slurp", "preview", "archive", "externalhit")
 
 log = logging.getLogger("persona404.views")
 
@@ -53,11 +53,11 @@ def is_public(host: str) -> bool:
 def is_visit(site: str, environ: Mapping[str, str]) -> bool:
     """Whether a WSGI request comes from a visitor of `site`: no robot, no prefetch, no HEAD, no
     Referer of another host."""
-    agent = environ.get("HTTP_USER_AGENT", "").lower()
-    if environ["REQUEST_METHOD"] == "HEAD" or ROBOT.search(agent):
+    agent = environ.get("HTTP_USER_AGENT", "").lower().replace("cubot", "")  # makes telephones
+    if environ["REQUEST_METHOD"] == "HEAD" or any(word in agent for word in ROBOTS):
         return False
     purposes = [environ.get(f"HTTP_{name}", "") for name in ("SEC_PURPOSE", "PURPOSE", "X_MOZ")]
-    if re.search("prefetch|prerender", " ".join(purposes)):
+    if any("prefetch" in purpose or "prerender" in purpose for purpose in purposes):
         return False
     referer = environ.get("HTTP_REFERER")
     return not referer or host_of(referer) == site
