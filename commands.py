@@ -159,7 +159,7 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
     if card is None:
         raise SettingError("--explain: no card of the list links to that address")
     for i, way in enumerate(profile.file_url):
-        print(f"file_url[{i}]: {card.texts[way].text!r}")
+        print(f"file_url[{i}]: {card.texts[way]!r}")
     record = Record(card, context)
     for field in profile.fields.__struct_fields__:
         if field != "url":
@@ -175,9 +175,9 @@ def explain_field(record: Record, field: str) -> None:
     try:
         for i, text in enumerate(texts_of(record, field)):
             value = parse(record, field, text)
-            mark = " (taken)" if text.text and value and not taken else ""
+            mark = " (taken)" if text and value and not taken else ""
             taken = taken or bool(mark)
-            print(f"fields.{field}[{i}]: {text.text!r} -> {value if text.text else None}{mark}")
+            print(f"fields.{field}[{i}]: {text!r} -> {value if text else None}{mark}")
     except RecordError as error:
         print(f"fields.{field}: {': '.join(filter(None, error.args))}")
 

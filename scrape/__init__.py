@@ -1,8 +1,8 @@
 """Read an official register of missing children from its web pages.
 
     registers/demo.toml --profile.py--> Profile
-    address --fetch.py--> Page --text.py--> Document
-    Document of a list page --pages.py--> Card, one for each person
+    address --fetch.py--> Page --document.py--> Document
+    Document of a list page --cards.py--> Card, one for each person
     Card + Document of the file page --record.py--> Person
     all of it: reading.py, read_register(fetcher, progress) -> Reading
     addresses of photos --images.py--> small JPEGs
@@ -14,15 +14,16 @@ values.py makes a name, place, date or age of the text.
     what a profile may say                           profile.py, registers/README.md
     robots.txt, pauses, retries, redirects           fetch.py
     how an address is resolved or stored             address.py
-    encodings, visible text, labels                  text.py
-    selectors, patterns, stamps, unused parts        ways.py
+    which images are refused, what becomes of them   images.py
+    encodings, visible text, labels                  document.py
     how a date, an age or a name is understood       values.py
-    paging, where a list ends, when it is read again pages.py
+    selectors, patterns, stamps, unused parts        ways.py
+    what a card says, which link is a file page's    cards.py
+    where a list ends, when it is read again         paging.py
     whose a file page is, who is excluded, fields    record.py
     one card for each file, the order of a reading   reading.py
-    which images are refused, what becomes of them   images.py
 
-Each file imports only files that stand before it here: address, profile, fetch, images, text,
-values, ways, record, pages, reading. Person and Reading are declared in person.py. Nothing here
-knows the database, and no error or log line names a person.
+Each file imports only files that stand before it here: address, profile, fetch, images, document,
+values, ways, cards, paging, record, reading. Person and Reading are declared in person.py. Nothing
+here knows the database, and no error or log line names a person.
 """

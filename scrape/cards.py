@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 import soupsieve
@@ -54,20 +54,13 @@ class RunContext:
         return self.fetcher.profile
 
 
-class Text(NamedTuple):
-    """What a way yields."""
-
-    text: str
-    base: str  # the address that a link in it starts from
-
-
 @dataclass
 class Card:
     """What the list pages say of one person."""
 
     page_number: int  # of the list page, from 1
     card_number: int  # of the card on that page, from 1
-    texts: dict[Way, Text]  # of each way on the card
+    texts: dict[Way, str]  # that each way on the card yields; addresses are resolved
     name: str | None
     stamp: str  # "" for none
     says_found: bool
@@ -79,6 +72,7 @@ class Card:
     @property
     def key(self) -> str:
         """What tells the card from others of the list."""
+        # test_stamped_cards_without_link_and_name_are_cards
         number = f"{self.page_number}-{self.card_number}" if self.stamp else ""
         return self.id or self.name or number
 
@@ -91,14 +85,15 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = context.profile
     stamps = profile.stamps(on_card=True)
+    links = {*profile.fields.url, *profile.fields.foto, *profile.file_url}
     starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
     list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         context.usage.keys.add("card")
-        texts = {}
-        for way in profile.card_ways:
-            texts[way] = Text(context.usage.extract(way, scope), document.base)
-        names = (texts[way].text for way in profile.fields.nombre if way.on_card)
+        texts = {way: context.usage.extract(way, scope) for way in profile.card_ways}
+        for way in links & texts.keys():
+            texts[way] = web_address(document.base, texts[way]) or texts[way]
+        names = (texts[way] for way in profile.fields.nombre if way.on_card)
         stamp = context.usage.find_stamp(stamps, scope)
         card = Card(
             page_number=context.page_number,
@@ -112,7 +107,7 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
             if card.id is None and (link := file_link(context, texts[way], way, list_pages)):
                 card.href, card.stored_url = link
                 card.id = person_id(profile.name, card.stored_url)
-        addresses = (web_address(texts[way].base, texts[way].text) for way in profile.file_url)
+        addresses = (web_address("", texts[way]) for way in profile.file_url)
         card.detail_url = next(filter(None, addresses), "") if profile.file_url else card.href
         yield card
 
@@ -128,11 +123,12 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
 
 
 def file_link(
-    context: RunContext, text: Text, way: Way, list_pages: set[str]
+    context: RunContext, text: str, way: Way, list_pages: set[str]
 ) -> tuple[str, str] | None:
     """The address of a file page, as it is fetched and as it is stored; None where `text` is not
-    one on the register's hosts, or leads to the list itself, such as "#" or ""."""
-    link = web_address(text.base, text.text)
+    one on the register's hosts, or leads to the list itself, such as "#" or "". The fragment of a
+    template counts: in interpolar.toml it alone tells one notice from another."""
+    link = web_address("", text)
     url = stored_address(link, keep_fragment="#" in way.template)
     to_list = page_of(link) in list_pages
     if (to_list and "#" not in url) or urlsplit(link).netloc not in context.fetcher.hosts:

@@ -1,4 +1,4 @@
-"""A register's list: its pages, linked (or a single one) or numbered, and the cards on them.
+"""A register's list: its pages, linked (or a single one) or numbered.
 
     linked_pages | numbered_pages --> ListPage, ListPage ...
     read_list: readings of all of them, until one can be believed --> Card, Card ...
@@ -132,7 +132,8 @@ def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
 
 def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     """Count {page} up to the last number that the pages state. Without one, up to two pages in a
-    row that are missing or bring nobody new: one alone may be an error page with status 200."""
+    row that are missing or bring nobody new: one alone may be an error page with status 200
+    (test_a_numbered_page_that_fails_with_200_is_refused)."""
     keys: set[str] = set()
     last, at_end = 0, False
     for number in itertools.count(context.profile.first_page):

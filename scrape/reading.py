@@ -73,11 +73,10 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
             raise Refused("two different files have one id")
         names = [card.name for card in (first, *others) if card.name]
         agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
-        pages = {page_of(card.detail_url) for card in (first, *others) if card.detail_url}
-        if not agree or len(pages) > 1:
-            reason = (
-                f"another card with another {'file page' if agree else 'name'} has the same link"
-            )
+        files = {page_of(card.detail_url) for card in (first, *others) if card.detail_url}
+        if not agree or len(files) > 1:
+            other = "file page" if agree else "name"
+            reason = f"another card with another {other} has the same link"
             reading.unreadable += [card.skipped(None, "url", reason) for card in (first, *others)]
             continue
         for card in others:
@@ -85,8 +84,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
             first.says_found |= card.says_found
             first.detail_url = first.detail_url or card.detail_url
             for way, text in card.texts.items():
-                if not first.texts[way].text:
-                    first.texts[way] = text
+                first.texts[way] = first.texts[way] or text
         joined.append(first)
     return joined
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from model import Person, name_key, names_agree
 from scrape.address import page_of, web_address
-from scrape.cards import Card, RunContext, Text, first_name
+from scrape.cards import Card, RunContext, first_name
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, as_tuple
 from scrape.text import NOT_TEXT, Document, parse_html, parse_json, value_at
@@ -148,56 +148,59 @@ def check_one_child(record: Record, name: str | None) -> None:
 
 def fault_of(record: Record, field_name: str) -> RecordError:
     """What is wrong with a field that has no value."""
-    texts = [text for text, _ in texts_of(record, field_name) if text]
+    texts = [*filter(None, texts_of(record, field_name))]
     if field_name == "edad" and not texts:
-        texts = [text for text, _ in texts_of(record, "nacimiento") if text]
+        texts = [*filter(None, texts_of(record, "nacimiento"))]
         field_name = "nacimiento" if texts else field_name
     also = ", and the profile has no placeholder" if field_name == "foto" else ""
     return RecordError(field_name, ("malformed" if texts else "missing") + also, " | ".join(texts))
 
 
-def texts_of(record: Record, field_name: str) -> Iterator[Text]:
-    """The text that each way of a field yields, in their order; "" for none."""
+def texts_of(record: Record, field_name: str) -> Iterator[str]:
+    """The text that each way of a field yields, in their order; "" for none. A photo's address is
+    resolved."""
     for way in getattr(record.profile.fields, field_name):
         if way.on_card:
             yield record.card.texts[way]
         else:
             document = record.file_page()
-            yield Text(record.context.usage.extract(way, document.root), document.base)
+            text = record.context.usage.extract(way, document.root)
+            yield (field_name == "foto" and web_address(document.base, text)) or text
 
 
-def parse(record: Record, field_name: str, text: Text) -> Any:
+def parse(record: Record, field_name: str, text: str) -> Any:
     """The value of a field in `text`, or None."""
     profile = record.profile
     if field_name in ("fecha", "nacimiento"):
-        return read_date(text.text, profile.months, record.context.today)
+        return read_date(text, profile.months, record.context.today)
     if field_name == "edad":
-        return read_age(text.text, as_tuple(profile.month_words), as_tuple(profile.year_words))
+        return read_age(text, as_tuple(profile.month_words), as_tuple(profile.year_words))
     if field_name == "foto":
         return read_photo(record, text)
-    return read_name(text.text) if field_name == "nombre" else read_place(text.text)
+    return read_name(text) if field_name == "nombre" else read_place(text)
 
 
 def first_value(record: Record, field_name: str) -> Any:
     """The first value in the texts of a field, or None."""
-    values = (parse(record, field_name, text) for text in texts_of(record, field_name) if text.text)
+    texts = filter(None, texts_of(record, field_name))
+    values = (parse(record, field_name, text) for text in texts)
     return next((value for value in values if value is not None), None)
 
 
 def age_of(record: Record) -> Age | None:
-    """The age that the register states, else the age on the day of the case."""
+    """The age that the register states, else that on the day of the case: Croatia gives none."""
     age: Age | None = first_value(record, "edad")
     if age is None and (fecha := first_value(record, "fecha")):
         born = first_value(record, "nacimiento")
         age = born and age_between(born, fecha)
-        if age and any(text for text, _ in texts_of(record, "edad")):
+        if age and any(texts_of(record, "edad")):
             record.context.usage.unread_ages.add(record.card.key)
     return age
 
 
-def read_photo(record: Record, text: Text) -> str | None:
+def read_photo(record: Record, text: str) -> str | None:
     """The photo's address, as it is fetched; None for an image that means "no photo"."""
-    address = web_address(text.base, text.text)
+    address = web_address("", text)
     if record.profile.means_no_photo(address):
         record.context.usage.keys.add("no_photo")
         return None

@@ -18,6 +18,7 @@ from model import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
 from scrape.text import NOT_TEXT, after_label, json_text, value_at, visible_text
 
+ANY_STAMP = r"^(?!(?:false|0)$)\S"  # APIs write false or 0 for none: test_a_stamp_in_a_record
 NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
 
 Scope = Any  # a Tag, or a JSON value
@@ -81,7 +82,7 @@ class Usage:
         "0", or the element itself if the way is only a selector; NOT_TEXT for an object. Compared
         on one line, without case, accents, invisible characters."""
         bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
-        pattern = unaccented(way.pattern or r"^(?!(?:false|0)$)\S")
+        pattern = unaccented(way.pattern or ANY_STAMP)
         for text in self.all_texts(way, scope):
             if text == NOT_TEXT:
                 return NOT_TEXT
