@@ -161,9 +161,10 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
             continued = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
             break
         elif value.strip(AROUND_VALUE):
-            if sibling.name in (*BLOCKS, "br", tag) or visible_text(sibling).endswith(":"):
+            text = visible_text(sibling)
+            if sibling.name in (*BLOCKS, "br", tag) or text.endswith(":"):
                 break
-            value += visible_text(sibling)
+            value += text
         elif sibling.name == "br":
             on_next_line = True
         else:
