@@ -34,7 +34,6 @@ UNSEEN = ("script", "style", "template")
 AROUND_VALUE = " :\t\r\n\xa0"  # stripped from the value of a label
 LABEL = re.compile(r"[^:\d]{1,40}:")
 BOLD = ("b", "strong")
-ROWS = ("div", "li", "p", "tr")
 LABEL_TAGS = ("dt", "th", "h1", "h2", "h3", "h4", "h5", "h6")  # two in a row are two labels
 NOT_TEXT = "\ufffd"  # malformed in every field, as it stands alone
 
@@ -113,13 +112,11 @@ def visible_text(scope: Tag) -> str:
         if isinstance(node, Tag) and node.name == "br":
             parts.append("\n")
         elif is_visible(node):
-            around = node.parent
-            while around is not None and around.name not in BLOCKS:
-                around = around.parent
+            around = next((tag for tag in node.parents if tag.name in BLOCKS), None)
             if around is not block:
                 parts.append("\n")
                 block = around
-            parts.append(re.sub(r"\s+", " ", node))
+            parts.append(node.replace("\n", " "))
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(line for line in lines if line)
 
@@ -149,9 +146,9 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     """The value that begins with `rest` and continues in the siblings after `label`, which is or
     stands in an element `tag`. None where nothing follows, "" where another label does.
 
-    A value of text ends at the next block, <br> or element `tag`. A value that begins with an
-    element ends at the next element. On the next line, an element `tag` that is bold, or has text
-    after it, is another label."""
+    A value of text ends at the next block, <br>, label or element `tag`. A value that begins with
+    an element ends at the next element. On the next line, an element `tag` that is bold, or has
+    text after it, is another label."""
     value = rest
     element: Tag | None = None  # that the value begins with
     on_next_line = continued = False
@@ -164,9 +161,10 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
             continued = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
             break
         elif value.strip(AROUND_VALUE):
-            if sibling.name in (*BLOCKS, "br", tag):
+            text = visible_text(sibling)
+            if sibling.name in (*BLOCKS, "br", tag) or text.endswith(":"):
                 break
-            value += visible_text(sibling)
+            value += text
         elif sibling.name == "br":
             on_next_line = True
         else:
@@ -178,9 +176,10 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     value = " ".join(value.split()).strip(AROUND_VALUE)
     # Whether the value stands in what the label stands in.
     alike = element is not None and (element.name == tag or {element.name, tag} <= {*BOLD})
-    if (on_next_line or (alike and tag in ROWS)) and LABEL.match(value):
+    is_row = alike and tag in BLOCKS and tag not in ("td", "dd")  # cells
+    if (on_next_line or is_row) and LABEL.match(value):
         return ""
-    if element and alike and tag in ROWS and begins_with_label(element):
+    if element and is_row and begins_with_label(element):
         return ""
     if on_next_line and alike and text and tag not in BLOCKS:
         continued = continued or value not in " ".join(text.split())
@@ -188,13 +187,11 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     return value if value or element else None
 
 
-def begins_with_label(element: Tag) -> bool:
-    """Whether an element is a row with a label of its own, such as `<p><b>Sexo</b> F</p>`."""
-    first = next((s for s in filter(is_visible, element.descendants) if s.strip()), None)
-    head = first and first.parent
-    if not head or head.name not in (*BOLD, *LABEL_TAGS):
-        return False
-    return visible_text(head) != visible_text(element)
+def begins_with_label(row: Tag) -> bool:
+    """Whether a row has a label of its own, such as `<p><b>Sexo</b> F</p>`."""
+    texts = (text for text in filter(is_visible, row.descendants) if text.strip())
+    head = next((text.parent for text in texts if text.parent), row)
+    return head.name in (*BOLD, *LABEL_TAGS) and visible_text(head) != visible_text(row)
 
 
 def value_at(document: Any, path: str) -> Any:

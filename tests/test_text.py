@@ -138,6 +138,13 @@ def test_the_value_after_a_label(label: str, value: str) -> None:
         ("<li><b>Lugar:</b></li><li><b>Sexo:</b> F</li>", ""),
         ("<div>Lugar</div><div>Orán</div>", "Orán"),
         ("<table><td>Lugar<td>Orán: centro</table>", "Orán: centro"),
+        ("<p>Lugar: Orán <b>Sexo:</b> F</p>", "Orán"),
+        ("<section><b>Lugar</b></section><section><b>Sexo</b> F</section>", ""),
+        ("<section>Lugar:</section><section>Sexo: F</section>", ""),
+        ("<dl><dd>Lugar<dd>Orán: centro</dl>", "Orán: centro"),
+        ("<dl><dt>Lugar</dt><dd></dd></dl><p>Orán</p>", ""),
+        ("<table><tr><th>Sexo<th>Lugar<tr><td>F<td>Orán</table>", ""),
+        ("<dl><dt>Lugar</dt><dd><p>Orán</p><p>Salta</p></dd></dl>", "Orán Salta"),
     ],
 )
 def test_a_label_is_not_the_value_of_another(html: str, value: str) -> None:
