@@ -31,7 +31,8 @@ from urllib.parse import parse_qs
 import waitress
 from bottle import Bottle, HTTPError, HTTPResponse, request, response
 
-from model import SettingError, region_of
+from model import SettingError
+from names import region_of
 from serve.alerts import Alerts
 from serve.health import faults
 from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu

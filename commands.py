@@ -14,7 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from model import Person, Reading, SettingError, Skipped, comparable, person_id
+from model import Person, Reading, SettingError, Skipped, person_id
+from names import comparable
 from rules.judge import decide
 from scrape.address import https, resolve, stored_address
 from scrape.cards import RunContext

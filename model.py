@@ -1,15 +1,11 @@
 """What the rooms hand to each other: a person, a reading, what is stored, what is to change.
 
-Comparing names stands here too. Nothing here reads a page, a database or a setting, and every
-other module may import it.
+Every module may import this one; it imports nothing of ours.
 """
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -108,45 +104,3 @@ def person_id(register: str, url: str) -> str:
     """`REGISTER-NUMBER`, made of the file's address: the same on every installation, and again
     when a person is listed again. The number has 48 bits, so that JavaScript holds it exactly."""
     return f"{register}-{int.from_bytes(hashlib.sha256(url.encode()).digest()[:6], 'big')}"
-
-
-def unaccented(text: str) -> str:
-    """`text` without accents and invisible characters."""
-    letters = unicodedata.normalize("NFKD", text.replace("\u0131", "i"))  # Turkish
-    return "".join(c for c in letters if unicodedata.category(c) not in ("Mn", "Cf"))
-
-
-def comparable(text: str) -> str:
-    """`text` for comparing words: without case, accents, colons, full stops, repeated spaces."""
-    return " ".join(re.sub("[:.]", "", unaccented(text.casefold())).split())
-
-
-@lru_cache(maxsize=20_000)  # on a bad night each name is compared with many
-def name_words(name: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"[^\W_]+", unaccented(name.casefold())))
-
-
-def name_key(name: str) -> tuple[str, ...]:
-    """The words of a name, sorted: some registers write the surname first."""
-    return tuple(sorted(name_words(name)))
-
-
-def names_agree(one: str, other: str, may_be_cut: bool = True) -> bool:
-    """Whether two names can be one person's: all words of the shorter are in the longer, in any
-    order. Its last word may be cut before an ellipsis or, if `may_be_cut`, by two letters or more
-    (so Luis is not Luisa)."""
-    short, long = sorted((one, other), key=lambda name: len("".join(name_words(name))))
-    *whole, last = name_words(short) or [""]
-    words = set(name_words(long))
-    ends = {last} & words
-    is_cut = short.rstrip().endswith(("…", "..."))
-    if is_cut or may_be_cut:
-        shortest = len(last) + (1 if is_cut else 2)
-        ends |= {word for word in words if word.startswith(last) and len(word) >= shortest}
-    return set(whole) <= words and bool(ends)
-
-
-def region_of(place: str) -> str:
-    """The part of a place after its last comma, comparable: "Orán, Salta" and "SALTA" are both
-    "salta"."""
-    return comparable(place.rpartition(",")[2])

@@ -30,32 +30,16 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from commands import (
-    CLEAR_LINE,
-    describe,
-    dry_run,
-    explain,
-    hide_person,
-    progress,
-    report,
-    show_who,
-    summary,
-    unhide_person,
-)
+import commands
+from commands import progress
 from model import Changes, Reading, SettingError
 from rules.judge import decide
 from scrape.fetch import Fetcher, Refused
 from scrape.images import fetch_photos
-from scrape.profile import Profile, ProfileError, load_profile
+from scrape.profile import Profile, load_profile
 from scrape.reading import read_register
 from settings import HERE, Settings, read_paths, read_settings, set_up_process
-from store.database import (
-    DatabaseUnavailable,
-    empty_wal,
-    open_register,
-    run_lock,
-    transaction,
-)
+from store.database import DatabaseUnavailable, empty_wal, open_register, run_lock, transaction
 from store.hidden import read_hidden, recognise, write_marks
 from store.persons import read_stored, stored_persons, write_changes
 from store.photos import due_photos, store_photo
@@ -86,7 +70,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     environ = {**environ, **{name: text for name, text in given.items() if text}}
     try:
         return run_command(options, environ)
-    except (SettingError, ProfileError) as error:
+    except SettingError as error:
         print(f"sync.py: {error}", file=sys.stderr)
         return 2
     except Refused as error:  # of a dry run; a real one records it
@@ -131,13 +115,13 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     register = profile_file.stem
     # These four need the database alone.
     if options.hide is not None:
-        return hide_person(options.hide, register, database)
+        return commands.hide_person(options.hide, register, database)
     if options.unhide is not None:
-        return unhide_person(options.unhide, register, database)
+        return commands.unhide_person(options.unhide, register, database)
     if options.who is not None:
-        return show_who(options.who, register, database)
+        return commands.show_who(options.who, register, database)
     if options.report:
-        return report(database, options.days, options.csv)
+        return commands.report(database, options.days, options.csv)
     if options.pages is not None and not (options.dry_run or options.explain):
         raise SettingError(
             "--pages: goes with --dry-run and --explain, for old pages must not be stored"
@@ -146,7 +130,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     try:
         settings = read_settings(environ, need_contact=options.pages is None)
         profile = load_profile(settings.profile)
-    except (SettingError, ProfileError):
+    except SettingError:
         if is_run and database.exists():  # for an operator who does not see it
             with suppress(SettingError, DatabaseUnavailable):
                 record_dead_run(database, BAD_START)
@@ -157,9 +141,11 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         profile = replace(profile, pages_dir=str(HERE / options.pages))
     save = HERE / options.save if options.save else None
     if options.explain is not None:
-        return explain(settings, profile, options.explain)
+        return commands.explain(settings, profile, options.explain)
     if options.dry_run:
-        return dry_run(settings, profile, save, options.force, has_photos=options.pages is None)
+        return commands.dry_run(
+            settings, profile, save, options.force, has_photos=options.pages is None
+        )
     with run_lock(settings.database) as locked:
         if not locked:
             log.error("another synchronisation of %s is running", settings.database)
@@ -177,15 +163,16 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         run = begin_run(db)
         reading = None
         if not profile.photos:
-            delete_photos(db)
+            with suppress(sqlite3.Error):  # a removal must not wait for it
+                db.execute("DELETE FROM photo")
         try:
             log.info("read the register %s", settings.register)
             stored_ids = stored_persons(db).keys()
             fetcher = Fetcher(profile, settings.contact, save)
             reading = read_register(fetcher, progress, stored_ids)
             for record in reading.unreadable[:LOGGED]:
-                log.warning("unreadable: %s", describe(record))
-            log.info("read: %s", summary(reading))
+                log.warning("unreadable: %s", commands.describe(record))
+            log.info("read: %s", commands.summary(reading))
             changes, outcome = swap(db, run, reading, profile, force)
         except BaseException as error:
             outcome, reason = "failed", type(error).__name__  # its text may quote a person
@@ -232,15 +219,6 @@ def keep_photos(
     for fault, count in faults.most_common(LOGGED_FAULTS):
         log.warning("photos: %d failed: %s", count, fault)
     log.info("photos: %d due, %d failed", len(due), faults.total())
-
-
-def delete_photos(db: sqlite3.Connection) -> None:
-    """Delete all photos, for a profile that says `photos = false`."""
-    try:
-        if db.execute("DELETE FROM photo").rowcount:
-            empty_wal(db)
-    except sqlite3.Error as error:  # a removal must not wait for it
-        log.error("the photos are not deleted: %s", error)
 
 
 def swap(
@@ -290,7 +268,9 @@ def limit_memory() -> None:
 
 if __name__ == "__main__":
     terminal = sys.stderr.isatty()
-    set_up_process(logging.WARNING if terminal else logging.INFO, CLEAR_LINE if terminal else "")
+    set_up_process(
+        logging.WARNING if terminal else logging.INFO, commands.CLEAR_LINE if terminal else ""
+    )
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup ... &` has it ignored
     limit_memory()

@@ -2,18 +2,8 @@
 
 from collections import Counter, defaultdict
 
-from model import (
-    Changes,
-    Hidden,
-    Person,
-    Reading,
-    Stored,
-    comparable,
-    ids_of,
-    name_key,
-    name_words,
-    names_agree,
-)
+from model import Changes, Hidden, Person, Reading, Stored, ids_of
+from names import comparable, name_key, name_words, names_agree
 
 NEW_BEGINNING = 14  # days without a good run
 

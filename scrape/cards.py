@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import soupsieve
 
-from model import Skipped, comparable, person_id, unaccented
+from model import Skipped, person_id
+from names import comparable, unaccented
 from scrape.address import page_of, stored_address, web_address
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple

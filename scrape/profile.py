@@ -15,6 +15,7 @@ import webencodings
 from msgspec import Meta, Struct, field
 from msgspec.structs import asdict, astuple, replace
 
+from model import SettingError
 from scrape.address import https, resolve
 
 # fmt: off
@@ -29,10 +30,6 @@ LIST_KEYS = ("fields.url", "file_url", "last_page", "total")
 
 Texts = str | tuple[str, ...]
 Line = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{0,100}\Z")]
-
-
-class ProfileError(ValueError):
-    """A profile that cannot be used: one line that names its file and the key."""
 
 
 class Way(Struct, frozen=True, forbid_unknown_fields=True):
@@ -225,7 +222,7 @@ def check_address(key: str, address: str | None) -> None:
 def load_profile(path: Path) -> Profile:
     """Read the profile in the TOML file `path`; `registers/demo.toml` is the register `demo`.
 
-    Paths in a profile start at its own folder; here they are made absolute. ProfileError where
+    Paths in a profile start at its own folder; here they are made absolute. SettingError where
     the file cannot be read or says what it may not say."""
     try:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
@@ -239,9 +236,9 @@ def load_profile(path: Path) -> Profile:
         pages_dir, ca_bundle = paths.values()
         return replace(profile, name=path.stem, pages_dir=pages_dir, ca_bundle=ca_bundle)
     except OSError as error:
-        raise ProfileError(f"{path}: {error.strerror}") from None
+        raise SettingError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # msgspec's and tomllib's errors too
         odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
         is_above = odd and odd[1] in Profile.__struct_encode_fields__
         hint = " (it stands above [fields])" if is_above else ""
-        raise ProfileError(f"{path}: {error}{hint}") from None
+        raise SettingError(f"{path}: {error}{hint}") from None

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from itertools import combinations
 
-from model import Reading, name_key, names_agree
+from model import Reading
+from names import name_key, names_agree
 from scrape.address import https, page_of
 from scrape.cards import Card, RunContext, says_found
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit

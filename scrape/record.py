@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from model import Person, name_key, names_agree
+from model import Person
+from names import name_key, names_agree
 from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, first_name
 from scrape.fetch import Fetcher, PageError

@@ -18,7 +18,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.dammit import EncodingDetector
 from bs4.element import CData, NavigableString, PageElement
 
-from model import comparable
+from names import comparable
 from scrape.address import web_address
 from scrape.fetch import Page, PageError
 

@@ -9,7 +9,7 @@ import re
 from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
-from model import comparable
+from names import comparable
 
 # Control characters, bidirectional overrides, characters without width: no part of a name.
 INVISIBLE = re.compile(

@@ -14,7 +14,7 @@ from typing import Any
 import soupsieve
 from bs4 import Tag
 
-from model import comparable, unaccented
+from names import comparable, unaccented
 from scrape.profile import Profile, Texts, Way, as_tuple
 from scrape.text import NOT_TEXT, after_label, json_text, value_at, visible_text
 

@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from model import Hidden, Person, Reading, name_key
+from model import Hidden, Person, Reading
+from names import name_key
 from store.database import transaction
 from store.persons import stored_persons, write_persons
 

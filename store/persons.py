@@ -8,7 +8,8 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Any
 
-from model import Changes, Person, Reading, Stored, ids_of, region_of
+from model import Changes, Person, Reading, Stored, ids_of
+from names import region_of
 from store.database import utc_now
 
 

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from scrape.profile import SEVERAL, ProfileError, load_profile
+from model import SettingError
+from scrape.profile import SEVERAL, load_profile
 from support.register import Register
 from support.scrape import edit_profile
 
@@ -77,7 +78,7 @@ pytestmark = pytest.mark.no_sockets
 )
 def test_a_mistake_in_a_profile_is_named(register: Register, old: str, new: str, line: str) -> None:
     edit_profile(register, old, new)
-    with pytest.raises(ProfileError) as error:
+    with pytest.raises(SettingError) as error:
         load_profile(register.profile)
     assert str(error.value).startswith(f"{register.profile}: ")
     assert line in str(error.value)
