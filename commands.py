@@ -6,11 +6,8 @@ Names, addresses and texts are shown on a terminal only: what goes into a file o
 
 import csv
 import re
-import sqlite3
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -26,15 +23,7 @@ from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import Record, RecordError, parse, texts_of
 from settings import Settings
-from store.database import (
-    check_register,
-    check_version,
-    empty_wal,
-    faults_named,
-    make_tables,
-    open_database,
-    open_register,
-)
+from store.database import empty_wal, open_database, open_register, peek_register
 from store.hidden import hide, read_hidden, recognise, unhide
 from store.persons import read_stored, stored_persons
 from store.views import VIEWS_BY_SITE, utc_day
@@ -69,7 +58,7 @@ def dry_run(
 ) -> int:
     """Show what is read and what would change; write nothing, not even a lock. `has_photos`:
     whether photos can be fetched too."""
-    with peek(settings) as db:
+    with peek_register(settings.database, settings.register) as db:
         stored, marks = read_stored(db), read_hidden(db)
     fetcher = Fetcher(profile, settings.contact, save)
     try:
@@ -91,21 +80,6 @@ def dry_run(
     if reason:
         print(f"would be {reason}" if outcome == "ok" else f"would be {outcome}: {reason}")
     return 0 if outcome == "ok" else 1
-
-
-@contextmanager
-def peek(settings: Settings) -> Iterator[sqlite3.Connection]:
-    """A connection that leaves the database and its folder as they are."""
-    is_new = not settings.database.exists() or settings.database.stat().st_size == 0
-    # Not mode=ro, which would leave a -wal and a -shm file.
-    path = ":memory:" if is_new else f"{settings.database.as_uri()}?mode=rw"
-    with faults_named(), closing(sqlite3.connect(path, uri=not is_new)) as db:
-        if is_new:
-            make_tables(db)
-        db.execute("PRAGMA query_only = ON")
-        check_version(db)
-        check_register(db, settings.register)
-        yield db
 
 
 def show_reading(reading: Reading, hidden: set[str]) -> None:

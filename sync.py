@@ -206,10 +206,10 @@ def keep_photos(
     if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
         log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
         return
-    faults = Counter[str]()
+    due, asked, faults = due_photos(db, reading.photos), 0, Counter[str]()
+    photos = fetch_photos(fetcher, due, reading.photos.values(), progress, faults)
     try:
-        due = due_photos(db, reading.photos)
-        for id, jpeg in fetch_photos(fetcher, due, reading.photos.values(), progress, faults):
+        for asked, (id, jpeg) in enumerate(photos, 1):
             store_photo(db, id, jpeg)
     except sqlite3.Error as error:
         log.warning("photos: the rest waits: %s", error)
@@ -218,7 +218,7 @@ def keep_photos(
         empty_wal(db)
     for fault, count in faults.most_common(LOGGED_FAULTS):
         log.warning("photos: %d failed: %s", count, fault)
-    log.info("photos: %d due, %d failed", len(due), faults.total())
+    log.info("photos: %d of %d asked for, %d failed", asked, len(due), faults.total())
 
 
 def swap(

@@ -192,6 +192,21 @@ def open_register(path: Path, register: str) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+@contextmanager
+def peek_register(path: Path, register: str) -> Iterator[sqlite3.Connection]:
+    """As open_register(), but the file and its folder stay as they are."""
+    is_new = not path.exists() or path.stat().st_size == 0
+    # Not mode=ro, which would leave a -wal and a -shm file.
+    name = ":memory:" if is_new else f"{path.as_uri()}?mode=rw"
+    with faults_named(), closing(sqlite3.connect(name, uri=not is_new)) as db:
+        if is_new:
+            make_tables(db)
+        db.execute("PRAGMA query_only = ON")
+        check_version(db)
+        check_register(db, register)
+        yield db
+
+
 def check_register(db: sqlite3.Connection, register: str) -> None:
     """SettingError where the database holds another register's persons: they would all be taken
     for found."""
