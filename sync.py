@@ -209,8 +209,9 @@ def keep_photos(
     due, asked, faults = due_photos(db, reading.photos), 0, Counter[str]()
     photos = fetch_photos(fetcher, due, reading.photos.values(), progress, faults)
     try:
-        for asked, (id, jpeg) in enumerate(photos, 1):
+        for id, jpeg in photos:
             store_photo(db, id, jpeg)
+            asked += 1
     except sqlite3.Error as error:
         log.warning("photos: the rest waits: %s", error)
     finally:
