@@ -17,9 +17,9 @@ import soupsieve
 
 from person import Skipped, comparable, person_id, unaccented
 from scrape.address import page_of, stored_address, web_address
+from scrape.document import Document, text_of, value_at
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
-from scrape.text import Document, text_of, value_at
 from scrape.values import read_name
 from scrape.ways import Usage
 
