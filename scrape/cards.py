@@ -18,9 +18,9 @@ import soupsieve
 from model import Skipped, person_id
 from names import comparable, unaccented
 from scrape.address import page_of, stored_address, web_address
+from scrape.document import Document, text_of, value_at
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, Way, as_tuple
-from scrape.text import Document, text_of, value_at
 from scrape.values import read_name
 from scrape.ways import Usage
 
@@ -65,10 +65,10 @@ class Card:
     name: str | None
     stamp: str  # "" for none
     says_found: bool
-    href: str = ""  # the address that `url` yields
-    stored_url: str = ""  # the same, as it is stored
-    detail_url: str = ""  # the file page's, as it is fetched; "" if the card does not say it
-    id: str | None = None  # None without a link
+    href: str  # the address that `url` yields; "" for none
+    stored_url: str  # the same, as it is stored
+    detail_url: str  # the file page's, as it is fetched; "" if the card does not say it
+    id: str | None  # None without a link
 
     @property
     def key(self) -> str:
@@ -96,21 +96,21 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
             texts[way] = web_address(document.base, texts[way]) or texts[way]
         names = (texts[way] for way in profile.fields.nombre if way.on_card)
         stamp = context.usage.find_stamp(stamps, scope)
-        card = Card(
+        hrefs = (file_link(context, texts[way], way, list_pages) for way in profile.fields.url)
+        href, stored_url = next(filter(None, hrefs), ("", ""))
+        details = (web_address("", texts[way]) for way in profile.file_url)
+        yield Card(
             page_number=context.page_number,
             card_number=number,
             texts=texts,
             name=first_name(names, stamp),
             stamp=stamp,
             says_found=says_found(text_of(scope)),
+            href=href,
+            stored_url=stored_url,
+            detail_url=next(filter(None, details), "") if profile.file_url else href,
+            id=person_id(profile.name, stored_url) if stored_url else None,
         )
-        for way in profile.fields.url:
-            if card.id is None and (link := file_link(context, texts[way], way, list_pages)):
-                card.href, card.stored_url = link
-                card.id = person_id(profile.name, card.stored_url)
-        addresses = (web_address("", texts[way]) for way in profile.file_url)
-        card.detail_url = next(filter(None, addresses), "") if profile.file_url else card.href
-        yield card
 
 
 def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:

@@ -97,7 +97,7 @@ class Fetcher:
         if self.profile.pages_dir is not None:
             return saved_page(Path(self.profile.pages_dir), url, form, "" if is_image else ".html")
         page = self.follow(url, self.check_robots, form)
-        if page.status != 200:  # a later request may meet another
+        if page.status != 200:
             kind = NoAnswer if page.status in RETRY_STATUS else PageError
             raise kind(f"HTTP {page.status}", page.status)
         if self.save is not None and not is_image:

@@ -19,9 +19,9 @@ import soupsieve
 
 from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, read_cards
+from scrape.document import Document, json_text, parse_html, parse_json, value_at
 from scrape.fetch import PAGE_SECONDS, PageError, Refused, time_limit
 from scrape.profile import as_tuple
-from scrape.text import Document, json_text, parse_html, parse_json, value_at
 
 READINGS = 4
 MAX_PAGES = 200  # of a list; a longer one is taken for endless

@@ -14,10 +14,10 @@ from model import Reading
 from names import name_key, names_agree
 from scrape.address import https, page_of
 from scrape.cards import Card, RunContext, says_found
+from scrape.document import text_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.paging import read_list
 from scrape.record import Record, RecordError, check_stamp, read_person
-from scrape.text import text_of
 from scrape.ways import profile_parts
 
 

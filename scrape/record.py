@@ -17,9 +17,9 @@ from model import Person
 from names import name_key, names_agree
 from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, first_name
+from scrape.document import NOT_TEXT, Document, parse_html, parse_json, value_at
 from scrape.fetch import Fetcher, PageError
 from scrape.profile import Profile, as_tuple
-from scrape.text import NOT_TEXT, Document, parse_html, parse_json, value_at
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
 
 

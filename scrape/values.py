@@ -24,13 +24,13 @@ LONGEST_NAME = 200
 MONTH = r"(?P<name>[^\W\d_]{3,})\.?"
 ORDINAL = r"(?:\.?[º°]|\.|e?ro?\.?|st|nd|rd|th)?"
 DATES = (
-    # 2024-02-01, 2024/03/08, 2009.04.17., 2009. 04. 17.
+    # 2024-02-01, 2024/03/08 (interpolar), 2009.04.17., 2009. 04. 17.
     r"(?P<y>\d{4})(?P<separator>-|/|\.\s?)(?P<m>\d\d?)(?P=separator)(?P<d>\d\d?)",
-    # 01/ 08/ 2016, 8-3-24, 2.1.2006.; registers sometimes forget a separator: 23/102024
+    # 01/ 08/ 2016 and 23/102024 (sifebu forgets a separator), 8-3-24, 2.1.2006. (croacia)
     r"(?P<d>\d\d?)\s*[/.-]\s*(?P<m>\d\d?)\s*(?:[/.-]\s*(?P<y>\d{4}|\d\d)|(?P<y2>\d{4}))",
-    # 8 de Marzo de 2014, 18 de septiembre del año 2006, 3 ene. 2020, 8-Mar-2014, 1ro de mayo
+    # 8 de Marzo de 2014, 8 de mayo del año 2006 (sifebu), 3 ene. 2020, 8-Mar-2014, 1ro de mayo
     rf"(?P<d>\d\d?){ORDINAL}(?:\s+de)?[\s-]+{MONTH},?(?:\s+(?:del?|año))*[\s-]+(?P<y>\d{{4}})",
-    # March 8, 2014; Sat Mar 08 12:00:00 CET 2014
+    # March 8, 2014 (cndes); Sat Mar 08 12:00:00 CET 2014
     rf"{MONTH}\s+(?P<d>\d\d?){ORDINAL}(?:,|\s+[\d:]+\s+\w+)?\s+(?P<y>\d{{4}})",
 )
 # 2024. március 5., 2024 March 8

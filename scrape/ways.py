@@ -15,8 +15,8 @@ import soupsieve
 from bs4 import Tag
 
 from names import comparable, unaccented
+from scrape.document import NOT_TEXT, after_label, json_text, value_at, visible_text
 from scrape.profile import Profile, Texts, Way, as_tuple
-from scrape.text import NOT_TEXT, after_label, json_text, value_at, visible_text
 
 ANY_STAMP = r"^(?!(?:false|0)$)\S"  # APIs write false or 0 for none: test_a_stamp_in_a_record
 NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")

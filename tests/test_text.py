@@ -3,8 +3,8 @@
 import pytest
 from bs4 import BeautifulSoup
 
+from scrape.document import after_label, json_text, parse_html, value_at, visible_text
 from scrape.fetch import Page
-from scrape.text import after_label, json_text, parse_html, value_at, visible_text
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,8 @@ def parse_json(page: Page, encoding: str | None) -> Document:
 
 def encoding_of(page: Page, encoding: str | None) -> str:
     """The encoding of the byte order mark, else `encoding`, else the Content-Type's, else UTF-8
-    if the body is valid UTF-8, else that of a <meta>, else UTF-8."""
+    if the body is valid UTF-8, else that of a <meta>, else UTF-8. `encoding` is the profile's: sos
+    sends ISO-8859-1 and declares nothing."""
     _, mark = EncodingDetector.strip_byte_order_mark(page.body)
     declared = EncodingDetector.find_declared_encoding(page.body, is_html=True)
     with suppress(UnicodeDecodeError):
@@ -85,7 +86,7 @@ def encoding_of(page: Page, encoding: str | None) -> str:
 
 
 def base_of(tree: BeautifulSoup, url: str) -> str:
-    """The address that a page's links start from: <base href>, else its own, `url`."""
+    """The address that a page's links start from: <base href> (chihuahua), else its own, `url`."""
     base = tree.select_one("base[href]")
     return (base and web_address(url, str(base["href"]))) or url
 
