@@ -144,7 +144,7 @@ class API(Bottle):
 
     def persona_random(self) -> bytes:
         """Specification 4.1. `region` is a wish: if nobody is sought there, anyone is drawn."""
-        region = parameter("region", "") and region_of(parameter("region"))
+        region = region_of(parameter("region", ""))
         drawn = region and self.reader.select(
             "SELECT json FROM shown WHERE region = :region LIMIT 1 OFFSET"
             " (random() & 0x7fffffffffffffff)"
@@ -164,7 +164,7 @@ class API(Bottle):
         """Specification 4.2."""
         limit = min(number("limit", 20), 100)
         page = number("page", 1)
-        region = parameter("region", "") and region_of(parameter("region"))
+        region = region_of(parameter("region", ""))
         first = min((page - 1) * limit, 2**62)  # SQLite's integers end at 2**63
         everybody = (
             "SELECT (SELECT count FROM active), group_concat(json) FROM"
@@ -186,7 +186,7 @@ class API(Bottle):
             "SELECT json_object('active', (SELECT count FROM active),"
             " 'found', (SELECT count(*) FROM found),"
             " 'sites', (SELECT count(*) FROM site),"
-            " 'views', (SELECT coalesce(sum(views), 0) FROM site),"
+            " 'views', (SELECT views FROM total),"
             " 'lastSync', (SELECT ended FROM last_good))"
         )
         return revalidated(figures.encode(), JSON)

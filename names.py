@@ -47,4 +47,4 @@ def names_agree(one: str, other: str, may_be_cut: bool = True) -> bool:
 def region_of(place: str) -> str:
     """The part of a place after its last comma, comparable: "Orán, Salta" and "SALTA" are both
     "salta"."""
-    return comparable(place.rpartition(",")[2])
+    return comparable(place.rpartition(",")[2]) if place else ""

@@ -76,6 +76,12 @@ CREATE TABLE site (
     views     INTEGER NOT NULL
 ) STRICT;
 
+-- The sum of these views, in one row: adding up 20,000 sites takes a millisecond.
+CREATE TABLE total (
+    views INTEGER NOT NULL
+) STRICT;
+INSERT INTO total VALUES (0);
+
 -- How often each site showed somebody on each of the last days (store/views.py, KEPT_DAYS).
 CREATE TABLE site_day (
     day   TEXT NOT NULL,            -- UTC, YYYY-MM-DD

@@ -46,6 +46,7 @@ def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
         "UPDATE site SET views = views + more FROM"
         " (SELECT host AS shown_on, sum(views) AS more FROM batch GROUP BY host)"
         " WHERE host = shown_on",
+        "UPDATE total SET views = views + (SELECT coalesce(sum(views), 0) FROM batch)",
         "INSERT INTO person_views SELECT person, sum(views) FROM batch GROUP BY person"
         " ON CONFLICT DO UPDATE SET views = views + excluded.views",
         "DELETE FROM site_day WHERE day < :first_kept",

@@ -136,16 +136,6 @@ def test_a_view_counts_per_day_site_and_person(counter: Views) -> None:
     assert (stats["sites"], stats["views"]) == (2, 4)
 
 
-def test_the_sum_of_views_follows_the_sites(counter: Views) -> None:
-    for site in ("a.example", "a.example", "b.example"):
-        counter.add(site, "prueba-1")
-    counter.flush()
-    with open_database(counter.database, 5) as db:
-        db.execute("DELETE FROM site WHERE host = 'a.example'")
-    stats = Api(counter.database).get("/api/stats")
-    assert (stats["sites"], stats["views"]) == (1, 1)
-
-
 @pytest.mark.parametrize("zone", ["Etc/GMT+12", "Etc/GMT-14"])  # one of them has another date
 def test_a_view_is_of_its_day_in_utc(
     counter: Views, monkeypatch: pytest.MonkeyPatch, zone: str
