@@ -132,9 +132,11 @@ class Synchroniser:
 
     def check_idle(self) -> None:
         """NotNow while a synchronisation runs."""
-        runs = self.child and self.child.poll() is None
+        # First, so that the lock is free for a child that is about to take it.
+        if self.stopped or (self.child and self.child.poll() is None):
+            raise NotNow(0)
         with run_lock(self.database) as locked:
-            if self.stopped or runs or not locked:
+            if not locked:
                 raise NotNow(0)
 
     def start(self) -> None:
