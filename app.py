@@ -181,12 +181,11 @@ class API(Bottle):
     def foto(self, person: str) -> bytes:
         """The photo that is kept of a person who is shown. With `nombre`, only of one with that
         name: on a page that stays open, an id may have come to stand for another child."""
-        kept = self.reader.select(
+        sql = (
             "SELECT jpeg FROM photo WHERE person = (SELECT id FROM shown WHERE id = :id)"
-            " AND :nombre IN ('', nombre)",
-            id=person,
-            nombre=parameter("nombre", ""),
+            " AND :nombre IN ('', nombre)"
         )
+        kept = self.reader.select(sql, id=person, nombre=parameter("nombre", ""))
         if not kept:
             raise problem(404, "There is no photo of such a person.")
         response.set_header("Cross-Origin-Resource-Policy", "cross-origin")
@@ -241,9 +240,8 @@ class API(Bottle):
 
     def health(self) -> bytes:
         """Whether the list can be trusted and changed, and what became of the last run."""
-        ((active, last_sync),) = self.reader.select(
-            "SELECT (SELECT count FROM active), (SELECT ended FROM last_good)"
-        )
+        sql = "SELECT count, (SELECT ended FROM last_good) FROM active"
+        ((active, last_sync),) = self.reader.select(sql)
         runs = self.reader.select(
             "SELECT started, ended, outcome, listed, added, found, moved, unreadable, reason"
             " FROM run ORDER BY id DESC LIMIT 1"

@@ -94,11 +94,10 @@ class Alerts:
                 record_dead_run(self.reader.database)
         # A new service is not late yet.
         current = faults(last_sync or self.began, self.views, self.synchroniser)
-        last_run = (
+        for outcome, reason, warnings in self.reader.select(
             "SELECT outcome, coalesce(reason, ''), warnings FROM run WHERE outcome <> 'running'"
             " ORDER BY id DESC LIMIT 1"
-        )
-        for outcome, reason, warnings in self.reader.select(last_run):
+        ):
             if outcome != "ok":
                 current[outcome] = reason
             current |= dict.fromkeys(warnings.split(), "")

@@ -25,7 +25,6 @@ from settings import HERE, SECRETS, misspelt
 from store.database import DatabaseUnavailable, open_database, run_lock, utc_text
 from store.runs import record_dead_run
 
-HOUR = timedelta(hours=1)
 RETRIES = 3
 TRIGGER_SECONDS = 600  # between two synchronisations that the trigger starts
 CHILD_SECONDS = 5 * 3600.0  # a run ends itself after 4 hours: a child that takes 5 hangs
@@ -53,7 +52,7 @@ def is_due(
     Each SYNC_AT wants one good run; one that was missed (the service was down, or is new) is made
     up for at once. After a failure RETRIES more follow, an hour apart. A time in the future comes
     from a clock that was wrong, and is ignored."""
-    if attempt and timedelta(0) <= now - attempt < HOUR:
+    if attempt and timedelta(0) <= now - attempt < timedelta(hours=1):
         return False
     if success and latest_slot(now, at) <= success <= now:
         return False

@@ -62,8 +62,7 @@ def is_visit(site: str, environ: Mapping[str, str]) -> bool:
 
 
 class Views:
-    """Adds views up in memory; one thread writes them each second. A view that SQLite does not
-    take stays in memory, up to PENDING combinations of day, site and person."""
+    """Adds views up in memory; one thread writes them each second, or as soon as SQLite can."""
 
     def __init__(self, database: Path):
         self.database = database
