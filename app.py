@@ -239,7 +239,7 @@ class API(Bottle):
         return answer(b'{"status":"started"}')
 
     def health(self) -> bytes:
-        """Whether the list can be trusted and changed, and what became of the last run."""
+        """Whether the list can be trusted and changed, and the last run. Writes nothing."""
         sql = "SELECT count, (SELECT ended FROM last_good) FROM active"
         ((active, last_sync),) = self.reader.select(sql)
         runs = self.reader.select(
@@ -362,7 +362,7 @@ def static_file(
     in_script = to_json(known).replace(b"<", b"\\u003c")
     body = body.replace(b"const ABOUT = {};", b"const ABOUT = %b;" % in_script)
     headers = {**headers, "Vary": "Accept-Encoding"}
-    if headers["Content-Type"] == HTML["Content-Type"]:
+    if name.endswith(".html"):
         headers["Content-Security-Policy"] = page_policy(body)
     zipped = gzip.compress(body, mtime=0)
 

@@ -1,8 +1,5 @@
 """When to synchronise, and the child process that does it.
 
-    keep_schedule --each minute--> Synchroniser.start_if_due --is_due--> sync.py
-    /api/scrape/trigger ---------> Synchroniser.trigger ---------------> sync.py
-
 The child is a process because parsing HTML in a thread of the service would starve the requests.
 """
 
@@ -178,12 +175,9 @@ class Synchroniser:
 def start_sync(*options: str) -> "subprocess.Popen[bytes]":
     """Start sync.py, without secrets, on all CPUs, its output in the log of this process."""
     kept_back = {*SECRETS, *misspelt(os.environ)}  # the latter are in the log already
-    child = subprocess.Popen(
-        [sys.executable, str(HERE / "sync.py"), *options],
-        env={name: text for name, text in os.environ.items() if name not in kept_back},
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),
-    )
+    env = {name: text for name, text in os.environ.items() if name not in kept_back}
+    command = [sys.executable, str(HERE / "sync.py"), *options]
+    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     set_cpus(child.pid, ALL_CPUS)
     return child
 

@@ -57,7 +57,7 @@ def is_visit(site: str, environ: Mapping[str, str]) -> bool:
     if any("prefetch" in purpose or "prerender" in purpose for purpose in purposes):
         return False
     referer = environ.get("HTTP_REFERER", "")
-    host = re.match("[^/?#]*//([^/?#]*)", referer)
+    host = re.match("(?:[^:/?#]+:)?//([^/?#]*)", referer)  # RFC 3986, appendix B
     return not referer or (host is not None and host_name(host[1]) == site)
 
 
