@@ -5,10 +5,7 @@
     clock thread, trigger -> Synchroniser -> sync.py, a child process -> SQLite
     alerts thread --> ALERT_URL, PING_URL
 
-    python app.py
-
-The settings are environment variables: see docs/operating.md. This process knows a register's
-persons from the database alone; sync.py reads pages.
+The settings are environment variables (docs/operating.md). Only sync.py reads a register's pages.
 """
 
 import gzip
@@ -73,25 +70,15 @@ PIXEL = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAICRAEAOw=="
 log = logging.getLogger("persona404.app")
 
 
-# --- The API -------------------------------------------------------------------------
-
-
 class API(Bottle):
-    """The WSGI application of one register: a method for each address. Bottle's own errors are
-    problem documents too (RFC 9457)."""
+    """The WSGI application of one register: a method for each address."""
 
     def __init__(
-        self,
-        register: str,
-        reader: Reader,
-        views: Views,
-        synchroniser: Synchroniser,
-        api_key: str | None,
-        about: About,
+        self, settings: Settings, reader: Reader, views: Views, synchroniser: Synchroniser
     ):
         super().__init__()
-        self.register, self.reader, self.views = register, reader, views
-        self.synchroniser, self.api_key = synchroniser, api_key
+        self.settings, self.reader = settings, reader
+        self.views, self.synchroniser = views, synchroniser
         self.adding_up = threading.Lock()
         self.install(database_faults_to_503)
         self.get("/api/persona-random", callback=self.persona_random)
@@ -101,6 +88,7 @@ class API(Bottle):
         self.get("/api/sites", callback=self.sites)
         self.post("/api/scrape/trigger", callback=self.trigger)
         self.get("/health", callback=self.health)
+        about = settings.about
         if about.photos:
             self.get("/foto/<person>", callback=self.foto)
         self.not_found = static_file("404.html", HTML, about)
@@ -194,12 +182,11 @@ class API(Bottle):
     def foto(self, person: str) -> bytes:
         """The photo that is kept of a person who is shown. With `nombre`, only of one with that
         name: on a page that stays open, an id may have come to stand for another child."""
-        kept = self.reader.select(
+        sql = (
             "SELECT jpeg FROM photo WHERE person = (SELECT id FROM shown WHERE id = :id)"
-            " AND :nombre IN ('', nombre)",
-            id=person,
-            nombre=parameter("nombre", ""),
+            " AND :nombre IN ('', nombre)"
         )
+        kept = self.reader.select(sql, id=person, nombre=parameter("nombre", ""))
         if not kept:
             raise problem(404, "There is no photo of such a person.")
         response.set_header("Cross-Origin-Resource-Policy", "cross-origin")
@@ -253,17 +240,15 @@ class API(Bottle):
         return answer(b'{"status":"started"}')
 
     def health(self) -> bytes:
-        """Whether the list can be trusted and changed, and what became of the last run. Writes
-        nothing: it tells what the last flush of views and the last check of the clock met."""
-        ((active, last_sync),) = self.reader.select(
-            "SELECT (SELECT count FROM active), (SELECT ended FROM last_good)"
-        )
+        """Whether the list can be trusted and changed, and the last run. Writes nothing."""
+        sql = "SELECT count, (SELECT ended FROM last_good) FROM active"
+        ((active, last_sync),) = self.reader.select(sql)
         runs = self.reader.select(
             "SELECT started, ended, outcome, listed, added, found, moved, unreadable, reason"
             " FROM run ORDER BY id DESC LIMIT 1"
         )
         facts = {
-            "register": self.register,
+            "register": self.settings.register,
             "active": active,
             "lastSync": last_sync,
             "lastRun": dict(runs[0]) if runs else None,
@@ -274,15 +259,17 @@ class API(Bottle):
         return answer(to_json({"status": "ok", **facts}))
 
     def require_key(self) -> None:
-        """Refuse a request without the API key (specification 5), which is never taken from the
-        address and compared in constant time."""
-        if self.api_key is None:
+        """Refuse a request without the API key in a header (specification 5)."""
+        if self.settings.api_key is None:
             raise problem(503, "This service has no API key; its operator sets API_KEY.")
         scheme, _, token = header("AUTHORIZATION").partition(" ")
         sent = header("X_API_KEY") or (token.strip() if scheme.lower() == "bearer" else "")
-        if not hmac.compare_digest(sent.encode("latin-1"), self.api_key.encode()):
+        if not hmac.compare_digest(sent.encode("latin-1"), self.settings.api_key.encode()):
             detail = "A valid key is needed in X-API-Key or Authorization: Bearer."
             raise problem(401, detail, {"WWW-Authenticate": 'Bearer realm="persona404"'})
+
+
+quiet_until: dict[str, float] = {}  # when a fault is logged again: time.monotonic(), by text
 
 
 def database_faults_to_503(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -292,21 +279,14 @@ def database_faults_to_503(callback: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return callback(**parts)
         except DatabaseUnavailable as error:
-            log_once_a_minute(str(error))
+            fault = str(error)
+            if time.monotonic() >= quiet_until.get(fault, 0):  # many requests may meet it
+                quiet_until[fault] = time.monotonic() + 60
+                log.error("DATABASE: %s", fault)
             detail = f"The database cannot be read or written just now: {error.reason}."
             raise problem(503, detail) from None
 
     return answer_or_refuse
-
-
-quiet_until: dict[str, float] = {}  # time.monotonic(), by text
-
-
-def log_once_a_minute(text: str) -> None:
-    """Log a fault that thousands of requests a second may meet."""
-    if time.monotonic() >= quiet_until.get(text, 0):
-        quiet_until[text] = time.monotonic() + 60
-        log.error("DATABASE: %s", text)
 
 
 # --- Requests and answers ------------------------------------------------------------
@@ -383,7 +363,7 @@ def static_file(
     in_script = to_json(known).replace(b"<", b"\\u003c")
     body = body.replace(b"const ABOUT = {};", b"const ABOUT = %b;" % in_script)
     headers = {**headers, "Vary": "Accept-Encoding"}
-    if headers["Content-Type"] == HTML["Content-Type"]:
+    if name.endswith(".html"):
         headers["Content-Security-Policy"] = page_policy(body)
     zipped = gzip.compress(body, mtime=0)
 
@@ -396,9 +376,8 @@ def static_file(
 
 
 def page_policy(html: bytes) -> str:
-    """A Content-Security-Policy that lets this page run this service's scripts and its own inline
-    ones and styles, known by their hashes, ask this service, show https images, and nothing else
-    (CSP Level 3)."""
+    """A Content-Security-Policy: this service's scripts and answers, the page's own inline scripts
+    and styles by their hashes, https images, and nothing else."""
 
     def hashes(tag: str) -> str:
         inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
@@ -419,19 +398,18 @@ def main() -> int:
     set_up_process(logging.INFO)
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda number, frame: sys.exit(0))
-    if len(sys.argv) > 1:
-        print("app.py: takes no arguments; its settings are environment variables", file=sys.stderr)
-        return 2
     try:
+        if len(sys.argv) > 1:
+            raise SettingError("takes no arguments; its settings are environment variables")
         settings = read_settings(os.environ)
         # Keep one connection open, so the last close cannot remove -shm: a reader on a full disk
         # could not make it again.
         with open_register(settings.database, settings.register):
             # A broken profile stops the start. sync.py checks it: it has the HTML parser.
-            status = start_sync("--check").wait()
-            if status != 0:
+            if status := start_sync("--check").wait():
                 return 2 if status == 2 else 1
-            return serve(settings)
+            serve(settings)
+            return 0
     except SettingError as error:
         print(f"app.py: {error}", file=sys.stderr)
         return 2
@@ -440,25 +418,24 @@ def main() -> int:
         return 1 if error.passing else 2  # systemd starts it again after 1
 
 
-def serve(settings: Settings) -> int:
+def serve(settings: Settings) -> None:
+    """Serve until a signal. SettingError where HOST and PORT cannot be had."""
     register, database = settings.register, settings.database
-    views, synchroniser = Views(database), Synchroniser(database)
-    reader, about = Reader(database), settings.about
-    api = API(register, reader, views, synchroniser, settings.api_key, about)
+    reader, views, synchroniser = Reader(database), Views(database), Synchroniser(database)
+    api = API(settings, reader, views, synchroniser)
     use_one_cpu(settings.port)
     try:
         server = waitress.create_server(api, host=settings.host, port=settings.port, **WAITRESS)
     except (OSError, ValueError) as error:
-        where = f"HOST {settings.host}, PORT {settings.port}: {error}"
         advice = "HOST is an address of this machine (behind nginx leave it unset), PORT a free one"
-        print(f"app.py: {where}: {advice}", file=sys.stderr)
-        return 2
+        where = f"HOST {settings.host}, PORT {settings.port}"
+        raise SettingError(f"{where}: {error}: {advice}") from None
     # A name such as localhost may stand for two addresses; then the server has both.
     one = [(settings.host, getattr(server, "effective_port", settings.port))]
     for host, port in getattr(server, "effective_listen", one):
         shown = f"[{host}]" if ":" in host else host
         log.info("serving %s on http://%s:%s", register, shown, port)
-    if about.demo and settings.host not in ("127.0.0.1", "::1", "localhost"):
+    if settings.about.demo and settings.host not in ("127.0.0.1", "::1", "localhost"):
         log.warning("the persons of the register %s are made up, and are public now", register)
     views.thread.start()
     try:
@@ -474,7 +451,6 @@ def serve(settings: Settings) -> int:
             signal.signal(stop, signal.SIG_IGN)
         synchroniser.stop()
         views.stop()
-    return 0
 
 
 if __name__ == "__main__":

@@ -130,8 +130,7 @@ def read_toml(path: Path) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        there = f"; there are {profiles()}" if isinstance(error, FileNotFoundError) else ""
-        raise SettingError(f"REGISTER: {path}: {error.strerror}{there}") from None
+        raise SettingError(f"REGISTER: {path}: {error.strerror}; there are {profiles()}") from None
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ones
         raise SettingError(f"REGISTER: {path}: {error}") from None
 
@@ -153,11 +152,8 @@ def set_up_process(level: int, prefix: str = "") -> None:
         if zone := os.environ.pop("TZ").strip():
             os.environ["TZ"] = zone
         time.tzset()
-    logging.basicConfig(
-        format=f"{prefix}%(asctime)s %(levelname)s %(message)s",
-        datefmt="%Y-%m-%dT%H:%M:%S%z",
-        level=logging.ERROR,
-    )
+    line = f"{prefix}%(asctime)s %(levelname)s %(message)s"
+    logging.basicConfig(format=line, datefmt="%Y-%m-%dT%H:%M:%S%z", level=logging.ERROR)
     logging.getLogger("persona404").setLevel(level)
     for name, meant in misspelt(os.environ).items():
         log.warning("%s: there is no such setting; is %s meant?", name, meant)

@@ -1,8 +1,4 @@
-"""What runs beside the requests, each in a thread of app.py.
-
-    clock, trigger --nightly.py--> sync.py, a child process
-    /api/track ----views.py: in memory--each second--> SQLite
-    both, and the last run --health.py--> /health;  --alerts.py--> ALERT_URL, PING_URL
+"""What runs beside the requests, each in a thread of app.py, which draws how they work together.
 
     To change                                        open
     when a synchronisation starts, the child process nightly.py

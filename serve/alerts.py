@@ -1,7 +1,5 @@
-"""The operator is told once what is wrong, and that it is over.
-
-    faults (health.py) and the last run --Alerts.check, each minute--> POST to ALERT_URL
-    a good run ---------------Alerts.check, each minute--> GET of PING_URL
+"""The operator is told once what is wrong, and that it is over: a POST to ALERT_URL. Each good run
+is a GET of PING_URL.
 
 No message holds a person or an id. The names of the faults are those of docs/night.md.
 """
@@ -24,7 +22,6 @@ from store.runs import record_dead_run
 CHECK_SECONDS = 60.0
 SEND_SECONDS = 10.0
 LONGEST = 2000  # characters; ntfy makes a file of what is over 4,096 bytes
-
 HEADLINES = {
     "ok": "La lista está al día. / The list is up to date.",
     "refused": "El registro no se leyó bien; la lista no cambió. / Misread; the list is unchanged.",
@@ -39,7 +36,6 @@ HEADLINES = {
     "hidden": "Una persona oculta ya no se reconoce. / A hidden child is no longer recognised.",
     "stamp": "La marca de «localizado» cambió. / The stamp of who was found has changed.",
 }
-
 ADVICE = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
 
 log = logging.getLogger("persona404.alerts")
@@ -52,7 +48,7 @@ class Alerts:
     def __init__(
         self, settings: Settings, reader: Reader, views: Views, synchroniser: Synchroniser
     ):
-        self.settings, self.reader, self.database = settings, reader, reader.database
+        self.settings, self.reader = settings, reader
         self.views, self.synchroniser = views, synchroniser
         self.began = utc_now()
         self.told: str | None = None  # the names of the faults in the last message
@@ -82,28 +78,28 @@ class Alerts:
         is_new = names != self.told and (lasting or (last_sync and not current))
         if is_new and self.send("ALERT_URL", self.settings.alert_url, self.message(lasting)):
             self.told = names
-        is_new = last_sync is not None and last_sync != self.pinged
-        if is_new and self.send("PING_URL", self.settings.ping_url):
+        if last_sync not in (None, self.pinged) and self.send("PING_URL", self.settings.ping_url):
             self.pinged = last_sync
 
     def last_sync(self) -> str | None:
         """The end of the last good synchronisation."""
-        rows = self.reader.select("SELECT ended FROM last_good")
-        return rows[0]["ended"] if rows else None
+        ended: str | None
+        ((ended,),) = self.reader.select("SELECT (SELECT ended FROM last_good)")
+        return ended
 
     def find_faults(self, last_sync: str | None) -> dict[str, str]:
         """What is wrong, by name."""
         if self.reader.select("SELECT 1 FROM run WHERE outcome = 'running'"):
             with suppress(DatabaseUnavailable, SettingError):
-                record_dead_run(self.database)
+                record_dead_run(self.reader.database)
         # A new service is not late yet.
         current = faults(last_sync or self.began, self.views, self.synchroniser)
         for outcome, reason, warnings in self.reader.select(
-            "SELECT outcome, reason, warnings FROM run WHERE outcome <> 'running'"
+            "SELECT outcome, coalesce(reason, ''), warnings FROM run WHERE outcome <> 'running'"
             " ORDER BY id DESC LIMIT 1"
         ):
             if outcome != "ok":
-                current[outcome] = reason or ""
+                current[outcome] = reason
             current |= dict.fromkeys(warnings.split(), "")
         return current
 

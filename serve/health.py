@@ -19,22 +19,15 @@ def faults(last_sync: str | None, views: Views, synchroniser: Synchroniser) -> d
         wrong["views"] = f"The database cannot be written just now: {views.fault}."
     if synchroniser.fault:
         wrong["clock"] = synchroniser.fault
-    if stale := fault_of_age(last_sync):
-        wrong["stale"] = stale
+    age = datetime.now(UTC) - datetime.fromisoformat(last_sync) if last_sync else None
+    if age is None:
+        wrong["stale"] = "There was no good synchronisation yet; see lastRun."
+    elif age > STALE:
+        wrong["stale"] = "The last good synchronisation is over 36 hours old; see lastRun."
+    elif age < -timedelta(minutes=1):
+        wrong["stale"] = "The last synchronisation is dated in the future: was the clock wrong?"
     with suppress(OSError):
         size = Path(f"{views.database.resolve()}-wal").stat().st_size
         if size > WAL_BYTES:
             wrong["wal"] = f"The write-ahead log has {size // 10**6} MB: a program keeps reading."
     return wrong
-
-
-def fault_of_age(last_sync: str | None) -> str | None:
-    """What is wrong with the time of the last good synchronisation, or None."""
-    if last_sync is None:
-        return "There was no good synchronisation yet; see lastRun."
-    age = datetime.now(UTC) - datetime.fromisoformat(last_sync)
-    if age > STALE:
-        return "The last good synchronisation is over 36 hours old; see lastRun."
-    if age < -timedelta(minutes=1):
-        return "The last synchronisation is dated in the future: was the clock wrong?"
-    return None

@@ -1,10 +1,6 @@
 """When to synchronise, and the child process that does it.
 
-    keep_schedule --each minute--> Synchroniser.start_if_due --is_due--> sync.py
-    /api/scrape/trigger ---------> Synchroniser.trigger ---------------> sync.py
-
-What is due is a pure function of the time, the last good run and the last attempt. The child is a
-process because parsing HTML in a thread of the service would starve the requests.
+The child is a process because parsing HTML in a thread of the service would starve the requests.
 """
 
 import logging
@@ -26,7 +22,6 @@ from settings import HERE, SECRETS, misspelt
 from store.database import DatabaseUnavailable, open_database, run_lock, utc_text
 from store.runs import record_dead_run
 
-HOUR = timedelta(hours=1)
 RETRIES = 3
 TRIGGER_SECONDS = 600  # between two synchronisations that the trigger starts
 CHILD_SECONDS = 5 * 3600.0  # a run ends itself after 4 hours: a child that takes 5 hangs
@@ -46,22 +41,17 @@ def latest_slot(now: datetime, at: clock_time) -> datetime:
 
 
 def is_due(
-    now: datetime,
-    at: clock_time,
-    last_success: datetime | None,
-    last_attempt: datetime | None,
-    failures: int,
+    now: datetime, at: clock_time, success: datetime | None, attempt: datetime | None, failures: int
 ) -> bool:
-    """Whether a synchronisation should start by itself. All times are aware.
+    """Whether a synchronisation should start by itself, given the last good run, the last attempt
+    and how many runs failed since the latest SYNC_AT. All times are aware.
 
     Each SYNC_AT wants one good run; one that was missed (the service was down, or is new) is made
-    up for at once. `failures` counts the runs since the latest SYNC_AT that did not end well:
-    after the first, RETRIES more follow, an hour apart. A time in the future comes from a clock
-    that was wrong, and is ignored.
-    """
-    if last_attempt and timedelta(0) <= now - last_attempt < HOUR:
+    up for at once. After a failure RETRIES more follow, an hour apart. A time in the future comes
+    from a clock that was wrong, and is ignored."""
+    if attempt and timedelta(0) <= now - attempt < timedelta(hours=1):
         return False
-    if last_success and latest_slot(now, at) <= last_success <= now:
+    if success and latest_slot(now, at) <= success <= now:
         return False
     return failures <= RETRIES
 
@@ -81,10 +71,9 @@ def keep_schedule(synchroniser: "Synchroniser", at: clock_time) -> None:
     check()
     while True:
         scheduler.run_pending()
-        if not scheduler.jobs or (scheduler.idle_seconds or 0) > 60:
-            scheduler.clear()  # the clock was set back: schedule would wait for the old time
-            scheduler.every().minute.at(":00").do(check)
-        time.sleep(max(0.1, min(scheduler.idle_seconds or 0, 60)))
+        scheduler.clear()  # a clock that was set back would make the planned check wait
+        scheduler.every().minute.at(":00").do(check)
+        time.sleep(max(0.1, scheduler.idle_seconds or 0))
 
 
 class NotNow(Exception):
@@ -111,8 +100,7 @@ class Synchroniser:
         of the last one that the trigger started."""
         with self.guard:
             self.check_idle()
-            wait = self.triggered + TRIGGER_SECONDS - time.monotonic()
-            if wait > 0:
+            if (wait := self.triggered + TRIGGER_SECONDS - time.monotonic()) > 0:
                 raise NotNow(math.ceil(wait))
             self.start()
             self.triggered = time.monotonic()
@@ -140,6 +128,7 @@ class Synchroniser:
 
     def check_idle(self) -> None:
         """NotNow while a synchronisation runs."""
+        # First, so that the lock is free for a child that is about to take it.
         if self.stopped or (self.child and self.child.poll() is None):
             raise NotNow(0)
         with run_lock(self.database) as locked:
@@ -176,31 +165,26 @@ class Synchroniser:
         """End the child, if one runs, and start no other."""
         with self.guard:
             self.stopped = True
-            if self.child and self.child.poll() is None:
-                self.child.terminate()
-                try:
+            if self.child:
+                self.child.terminate()  # nothing where it has ended, as kill()
+                with suppress(subprocess.TimeoutExpired):
                     self.child.wait(10)
-                except subprocess.TimeoutExpired:
-                    self.child.kill()
+                self.child.kill()
 
 
 def start_sync(*options: str) -> "subprocess.Popen[bytes]":
     """Start sync.py, without secrets, on all CPUs, its output in the log of this process."""
     kept_back = {*SECRETS, *misspelt(os.environ)}  # the latter are in the log already
-    child = subprocess.Popen(
-        [sys.executable, str(HERE / "sync.py"), *options],
-        env={name: text for name, text in os.environ.items() if name not in kept_back},
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr.fileno(),
-    )
+    env = {name: text for name, text in os.environ.items() if name not in kept_back}
+    command = [sys.executable, str(HERE / "sync.py"), *options]
+    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
     set_cpus(child.pid, ALL_CPUS)
     return child
 
 
 def use_one_cpu(number: int) -> None:
-    """Keep this process on one CPU: the GIL lets one thread run at a time, and waking the next
-    one on another CPU takes longer than most requests (docs/developing.md). Instances with
-    consecutive numbers share the CPUs out."""
+    """Keep this process on one CPU (docs/developing.md). Instances with consecutive numbers share
+    the CPUs out."""
     if ALL_CPUS:
         set_cpus(0, {sorted(ALL_CPUS)[number % len(ALL_CPUS)]})
 

@@ -1,7 +1,5 @@
 """Which calls of /api/track count as a view, and how views reach SQLite.
 
-    /api/track --is_visit--> Views.add: in memory --each second, one transaction--> SQLite
-
 No request waits for SQLite, and a busy database loses no view; a crash loses a second's.
 """
 
@@ -12,7 +10,6 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import idna
 
@@ -59,20 +56,13 @@ def is_visit(site: str, environ: Mapping[str, str]) -> bool:
     purposes = [environ.get(f"HTTP_{name}", "") for name in ("SEC_PURPOSE", "PURPOSE", "X_MOZ")]
     if any("prefetch" in purpose or "prerender" in purpose for purpose in purposes):
         return False
-    referer = environ.get("HTTP_REFERER")
-    return not referer or host_of(referer) == site
-
-
-def host_of(address: str) -> str | None:
-    try:
-        return host_name(urlsplit(address).netloc)
-    except ValueError:
-        return None
+    referer = environ.get("HTTP_REFERER", "")
+    host = re.match("(?:[^:/?#]+:)?//([^/?#]*)", referer)  # RFC 3986, appendix B
+    return not referer or (host is not None and host_name(host[1]) == site)
 
 
 class Views:
-    """Adds views up in memory; one thread writes them each second. A view that SQLite does not
-    take stays in memory, up to PENDING combinations of day, site and person."""
+    """Adds views up in memory; one thread writes them each second, or as soon as SQLite can."""
 
     def __init__(self, database: Path):
         self.database = database

@@ -15,7 +15,7 @@ import app
 from model import Person
 from serve.nightly import Synchroniser
 from serve.views import Views
-from settings import About
+from settings import About, read_settings
 from store.database import Reader, open_database, transaction, utc_now
 from store.persons import write_persons
 
@@ -120,7 +120,8 @@ class Api:
     ):
         self.views = Views(database)
         synchroniser = synchroniser or Synchroniser(database)
-        self.app = app.API(register, Reader(database), self.views, synchroniser, key, about)
+        settings = read_settings({})._replace(register=register, api_key=key, about=about)
+        self.app = app.API(settings, Reader(database), self.views, synchroniser)
         self.test = webtest.TestApp(self.app)
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Reply:
