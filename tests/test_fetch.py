@@ -3,7 +3,6 @@
 import re
 import signal
 import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
