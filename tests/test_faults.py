@@ -570,7 +570,7 @@ def test_a_damaged_file_is_reported_and_a_backup_restores_it(
     for path in ("/api/persona-random", "/api/personas", "/api/stats", "/health"):
         assert api.get(path, status=503)["detail"].endswith(DAMAGED + ".")
     restore(backup, register.database)
-    assert register.api().get("/health")["active"] == 12
+    assert register.restarted_api().get("/health")["active"] == 12
     assert register.sync().returncode == 0
 
 
@@ -588,7 +588,7 @@ def test_damaged_views_stop_no_read(register: Register) -> None:
     assert (health["active"], health["detail"].endswith(DAMAGED + ".")) == (12, True)
     assert "nombre" in api.get("/api/persona-random")
     restore(backup, register.database)
-    api = register.api()
+    api = register.restarted_api()
     api.get(track("a.example", register.id("aa")))
     api.views.flush()
     assert api.get("/api/stats")["views"] == 1
