@@ -52,10 +52,17 @@ def database(tmp_path: Path) -> Path:
     return tmp_path / "prueba.db"
 
 
-@pytest.fixture
-def filled(database: Path) -> Path:
-    """The database of 25 persons, numbers 1 to 25."""
+@pytest.fixture(scope="session")
+def filled_once(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    database = tmp_path_factory.mktemp("filled") / "prueba.db"
     fill(database, [made_up(n, f"{n:02}/02/2024") for n in range(1, 26)])
+    return database.read_bytes()
+
+
+@pytest.fixture
+def filled(database: Path, filled_once: bytes) -> Path:
+    """The database of 25 persons, numbers 1 to 25."""
+    database.write_bytes(filled_once)
     return database
 
 

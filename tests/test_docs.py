@@ -161,7 +161,9 @@ def test_every_alert_is_explained() -> None:
 
 
 def test_every_log_line_that_is_explained_is_logged() -> None:
-    source = "".join(path.read_text() for path in [*ROOT.glob("*.py"), *ROOT.glob("scrape/*.py")])
+    source = "".join(
+        path.read_text() for path in sorted(ROOT.glob("*.py")) + sorted(ROOT.glob("[rs]*/*.py"))
+    )
     source = re.sub(r'"\s*f?"', "", source)
     explained = first_cells(section(NIGHT, "What you see in the log"))
     assert len(explained) == 7

@@ -264,7 +264,7 @@ def test_a_swap_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
         swaps.finish(mark, SQLITE_TMPDIR=str(folder), TMPDIR=str(folder))
         with open_database(swaps.database, 60) as db:  # photos of overflow pages, all of them
             db.execute(
-                "INSERT INTO photo SELECT id, nombre, fecha, foto, '', '', '',"
+                "INSERT INTO photo SELECT id, nombre, fecha, foto, '',"
                 " CAST(printf('%.*c', 9000, 'x') AS BLOB) FROM person WHERE true"
                 " ON CONFLICT DO NOTHING"
             )
@@ -570,7 +570,7 @@ def test_a_damaged_file_is_reported_and_a_backup_restores_it(
     for path in ("/api/persona-random", "/api/personas", "/api/stats", "/health"):
         assert api.get(path, status=503)["detail"].endswith(DAMAGED + ".")
     restore(backup, register.database)
-    assert register.api().get("/health")["active"] == 12
+    assert register.restarted_api().get("/health")["active"] == 12
     assert register.sync().returncode == 0
 
 
@@ -588,7 +588,7 @@ def test_damaged_views_stop_no_read(register: Register) -> None:
     assert (health["active"], health["detail"].endswith(DAMAGED + ".")) == (12, True)
     assert "nombre" in api.get("/api/persona-random")
     restore(backup, register.database)
-    api = register.api()
+    api = register.restarted_api()
     api.get(track("a.example", register.id("aa")))
     api.views.flush()
     assert api.get("/api/stats")["views"] == 1

@@ -1,6 +1,7 @@
 """Fetching: redirects, retries, pauses, robots.txt, limits, and saved pages."""
 
 import re
+import signal
 import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -251,14 +252,14 @@ def backtrack(register: Register, place: str) -> None:
 
 
 def test_a_list_page_has_its_time(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrape.paging.PAGE_SECONDS", 0.2)
+    monkeypatch.setattr("scrape.paging.PAGE_SECONDS", 0.05)
     backtrack(register, 'card = "a"')
     with pytest.raises(Refused, match="list page 1 cannot be read: took more than"):
         read(register)
 
 
 def test_a_record_has_its_time(register: Register, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrape.reading.PAGE_SECONDS", 0.2)
+    monkeypatch.setattr("scrape.reading.PAGE_SECONDS", 0.05)
     backtrack(register, 'file = "p"')
     (record,) = read(register).unreadable
     assert record.reason.startswith("took more than")
@@ -267,12 +268,20 @@ def test_a_record_has_its_time(register: Register, monkeypatch: pytest.MonkeyPat
 def test_pauses_are_no_part_of_a_pages_time(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrape.paging.PAGE_SECONDS", 0.25)
-    edit_profile(register, "pause = 0", "pause = 0.3")
+    pauses = []
+
+    def sleep(seconds: float) -> None:  # longer than any limit
+        pauses.append(seconds)
+        if signal.getitimer(signal.ITIMER_REAL) != (0.0, 0.0):
+            signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr("scrape.fetch.time.sleep", sleep)
+    edit_profile(register, "pause = 0", "pause = 30")
     edit_profile(register, "lista?n=1", "inicio")
     register.web.pages["/inicio"] = Answer(302, headers=(("Location", "/lista?n=1"),))
     register.publish([])
     assert read(register).card_count == 0
+    assert max(pauses) > 0
 
 
 def test_a_time_limit_interrupts_whatever_runs() -> None:

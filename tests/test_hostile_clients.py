@@ -19,7 +19,7 @@ from conftest import Figure
 from support import KEY, ROOT, TLS, missing
 from support.api import Reply, fill, made_up
 from support.nginx import Instances
-from support.service import Service, demo_profile, wait_until
+from support.service import COMMAND, Service, demo_profile, wait_until
 
 
 @pytest.fixture
@@ -203,15 +203,12 @@ def many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-class Impatient(Service):
-    """A service that closes silent sockets after 3 s, not 30."""
-
-    command = (
-        sys.executable,
-        "-c",
-        "import sys, app; app.WAITRESS.update(channel_timeout=3, cleanup_interval=1);"
-        " sys.exit(app.main())",
-    )
+IMPATIENT = (  # a service that closes silent sockets after 3 s, not 30
+    sys.executable,
+    "-c",
+    "import sys, app; app.WAITRESS.update(channel_timeout=3, cleanup_interval=1);"
+    " sys.exit(app.main())",
+)
 
 
 def seconds_to_answer(ask: Callable[[str], Reply]) -> float:
@@ -228,8 +225,7 @@ def seconds_to_answer(ask: Callable[[str], Reply]) -> float:
 def test_idle_sockets_do_not_stop_the_service(
     settings: dict[str, str], figure: Figure, full: bool
 ) -> None:
-    kind = Service if full else Impatient
-    service = kind(**settings, PYTHONPATH=str(ROOT)).serving()
+    service = Service(COMMAND if full else IMPATIENT, **settings, PYTHONPATH=str(ROOT)).serving()
     borne = WAITRESS["connection_limit"] - 10
     with ExitStack() as stack:
         stack.callback(service.kill)

@@ -59,16 +59,24 @@ def wordpress(running: WordPress) -> Iterator[WordPress]:
     assert running.notices() == []
 
 
+@pytest.fixture(scope="module")
+def session(running: WordPress, browser: Any) -> Any:
+    """The administrator's cookies: a login takes longer than most tests."""
+    with closing(browser.new_context(ignore_https_errors=True)) as context:
+        page = context.new_page()
+        page.goto(f"{running.address}/wp-login.php")
+        page.fill("#user_login", "admin")
+        page.fill("#user_pass", "made-up-password")
+        page.click("#wp-submit")
+        page.wait_for_url("**/wp-admin/")
+        return context.storage_state()
+
+
 @pytest.fixture
-def admin(wordpress: WordPress, browser: Any) -> Iterator[Any]:
+def admin(wordpress: WordPress, browser: Any, session: Any) -> Iterator[Any]:
     """The plugin's settings, before the administrator's eyes."""
-    context = browser.new_context(ignore_https_errors=True)
+    context = browser.new_context(ignore_https_errors=True, storage_state=session)
     page = context.new_page()
-    page.goto(f"{wordpress.address}/wp-login.php")
-    page.fill("#user_login", "admin")
-    page.fill("#user_pass", "made-up-password")
-    page.click("#wp-submit")
-    page.wait_for_url("**/wp-admin/")
     page.goto(f"{wordpress.address}/wp-admin/options-general.php?page=persona404")
     yield page
     context.close()

@@ -56,7 +56,7 @@ def keep_photo(database: Path, person: Person) -> None:
     """Let the service have a photo of a stored person: one pixel."""
     with open_database(database, 5) as db, transaction(db):
         row = (person.id, person.nombre, person.fecha, person.foto, utc_now(), app.PIXEL)
-        db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, ?, '', '', ?)", row)
+        db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def views_of(database: Path) -> list[tuple[str, int]]:

@@ -128,8 +128,10 @@ class Register:
         return start_sync(self.profile, self.database, *options, **more)
 
     def api(self) -> Api:
-        if self.open_api is None:
-            self.open_api = Api(self.database)
+        return self.open_api or self.restarted_api()
+
+    def restarted_api(self) -> Api:
+        self.open_api = Api(self.database)
         return self.open_api
 
     def names(self) -> set[str]:

@@ -1,13 +1,14 @@
 """app.py as a process, on a free port."""
 
 import queue
+import secrets
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from support import ROOT
@@ -77,10 +78,12 @@ def demo_profile(folder: Path) -> Path:
 
 
 def free_port() -> int:
-    with closing(socket.socket()) as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
-        return port
+    """A port that nobody uses, below those which the kernel gives to clients meanwhile."""
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with closing(socket.socket()) as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
