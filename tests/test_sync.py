@@ -1,12 +1,7 @@
-"""sync.py: a real register over HTTP, a real database. It is a process where that is the point."""
+"""sync.py over a made-up register and a real database; as a process in test_sync_process.py."""
 
-import os
-import pty
-import re
-import signal
 import sqlite3
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -16,16 +11,13 @@ from store.database import run_lock
 from support.register import (
     Listed,
     Register,
-    child_environ,
     slugs,
-    sync_command,
 )
-from support.scrape import edit_profile
-from support.web import Answer, HeldPage
+from support.web import Answer
 
+pytestmark = pytest.mark.no_sockets
 ERROR_500 = Answer(500, b"broken")
 TWELVE = slugs(12)  # aa to al
-Running = tuple["subprocess.Popen[str]", HeldPage]
 
 
 # --- The register changes ------------------------------------------------------------
@@ -38,14 +30,6 @@ def test_a_second_run_changes_nothing(register: Register) -> None:
     again = register.sync()
     assert "12 listed, 0 added, 0 found, 0 moved, 0 unreadable, 12 active" in again.stdout
     assert register.api().ask("/api/personas").body == before
-
-
-def test_a_good_run_is_one_whoever_listens(register: Register) -> None:
-    register.publish(TWELVE)
-    with Path("/dev/full").open("w") as full, register.start_sync(stdout=full) as process:
-        _, log = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "12 active (and its line could not be printed" in log
 
 
 def test_who_is_not_listed_any_more_is_found_and_erased(register: Register) -> None:
@@ -64,7 +48,7 @@ def test_who_is_not_listed_any_more_is_found_and_erased(register: Register) -> N
 
 def test_a_stamped_card_counts_as_absent(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.publish([TWELVE[0]._replace(stamp="¡Fue encontrada!"), *TWELVE[1:]])
     register.sync()
     assert "aa" not in register.names()
@@ -73,7 +57,7 @@ def test_a_stamped_card_counts_as_absent(register: Register) -> None:
 
 def test_a_new_person_is_added(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.publish([*TWELVE, Listed("nueva")])
     assert "1 added, 0 found" in register.sync().stdout
     assert "nueva" in register.names()
@@ -81,7 +65,7 @@ def test_a_new_person_is_added(register: Register) -> None:
 
 def test_a_changed_photo_is_served(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.publish([TWELVE[0]._replace(foto="/fotos/otra.jpg"), *TWELVE[1:]])
     register.sync()
     listed = register.api().get("/api/personas?limit=100")["personas"]
@@ -101,14 +85,14 @@ def test_a_person_listed_again_leaves_the_found_with_the_same_id(register: Regis
 
 def test_a_card_that_lost_its_link_is_still_a_listed_person(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.web.edit("/lista?n=1", "href='/file/aa'", "href='javascript:abrir(1)'")
     assert "12 listed, 0 added, 0 found, 0 moved, 1 unreadable, 12 active" in register.sync().stdout
 
 
 def test_who_has_come_of_age_is_erased_not_found(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.publish([TWELVE[0]._replace(edad="18 años"), *TWELVE[1:]])
     register.sync()
     assert "aa" not in register.names()
@@ -160,7 +144,7 @@ def test_who_is_listed_but_unreadable_stays_as_stored(
     without = register.profile.read_text().replace("placeholder", "# placeholder")
     register.profile.write_text(without)
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     before = register.api().ask("/api/personas").body
     register.publish([TWELVE[0]._replace(**change), *TWELVE[1:]])
     assert "0 found, 0 moved, 1 unreadable, 12 active" in register.sync().stdout
@@ -221,7 +205,7 @@ def test_a_bad_night_is_refused(
     register: Register, breakage: Callable[[Register], None], reason: str, forcible: bool
 ) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     before = register.api().ask("/api/personas").body
     breakage(register)
     refused = register.sync()
@@ -236,7 +220,7 @@ def test_a_bad_night_is_refused(
 
 def test_force_stores_an_empty_list(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.publish([])
     register.sync("--force")
     assert register.stats()["active"] == 0
@@ -257,7 +241,7 @@ def test_a_small_register_may_lose_many_at_once(register: Register) -> None:
 
 def test_a_hidden_person_is_gone_at_once_and_for_good(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     done = register.sync("--hide", register.id("aa"))
     assert (done.returncode, str(register.database) in done.stdout) == (0, True)
     for _ in range(2):  # before and after another synchronisation
@@ -273,7 +257,7 @@ def test_a_hidden_person_is_gone_at_once_and_for_good(register: Register) -> Non
 
 def test_a_hidden_person_is_no_longer_counted_as_found(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.publish(TWELVE[1:])
     register.sync()
     register.sync("--hide", register.id("aa"))
@@ -293,7 +277,7 @@ def test_hiding_needs_the_database_alone(register: Register) -> None:
 )
 def test_a_child_is_hidden_and_unhidden_by_the_address(register: Register, form: str) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     address = form.format(register.web.host)
     assert "was on the list and is off it" in register.sync("--hide", address).stdout
     register.sync()
@@ -315,77 +299,6 @@ def test_an_id_of_another_register_is_not_hidden(register: Register, id: str) ->
     refused = register.sync("--hide", id)
     assert (refused.returncode, register.database.exists()) == (2, False)
     assert "is no id of the register prueba" in refused.stderr
-
-
-# --- While a synchronisation runs ----------------------------------------------------
-
-
-@pytest.fixture
-def running(register: Register) -> Iterator[Running]:
-    """A synchronisation of TWELVE, over an older list, that waits at its last file page."""
-    register.publish(TWELVE[:11])
-    register.sync()
-    register.publish(TWELVE)
-    page = HeldPage(register.web, "/file/al")
-    process = register.start_sync()
-    assert page.reached.wait(30)
-    yield process, page
-    page.release.set()
-    process.communicate(timeout=30)
-
-
-def test_a_second_one_says_so(register: Register, running: Running) -> None:
-    process, page = running
-    second = register.sync()
-    assert second.returncode == 75
-    assert "another synchronisation" in second.stderr
-    page.release.set()
-    assert process.wait(30) == 0
-    assert "al" in register.names()
-
-
-def test_hide_works_meanwhile(register: Register, running: Running) -> None:
-    process, page = running
-    assert register.sync("--hide", register.id("aa")).returncode == 0
-    assert "aa" not in register.names()
-    page.release.set()
-    assert process.wait(30) == 0
-    assert register.names() == {p.slug for p in TWELVE} - {"aa"}
-
-
-@pytest.mark.parametrize(
-    ("number", "status", "outcome"),
-    [
-        (signal.SIGKILL, -9, "running"),
-        (signal.SIGTERM, 143, "failed"),
-        (signal.SIGINT, 130, "failed"),
-    ],
-)
-def test_a_stopped_one_leaves_the_old_list_and_no_lock(
-    register: Register, running: Running, number: int, status: int, outcome: str
-) -> None:
-    process, page = running
-    before = register.api().ask("/api/personas").body
-    process.send_signal(number)
-    assert process.wait(30) == status
-    assert register.last_run()["outcome"] == outcome
-    assert register.api().ask("/api/personas").body == before
-    with closing(sqlite3.connect(register.database)) as db:
-        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    page.release.set()
-    assert register.sync().returncode == 0
-    assert "al" in register.names()
-
-
-def test_a_killed_run_is_called_so_by_the_next(register: Register, running: Running) -> None:
-    process, page = running
-    process.kill()
-    process.wait(30)
-    page.release.set()
-    register.sync()
-    with closing(sqlite3.connect(register.database)) as db:
-        outcomes = [row[0] for row in db.execute("SELECT outcome FROM run ORDER BY id")]
-    assert outcomes == ["ok", "killed", "ok"]
 
 
 # --- Dry run -------------------------------------------------------------------------
@@ -429,81 +342,11 @@ def test_a_dry_run_elsewhere_than_on_a_terminal_names_nobody(register: Register)
     assert "card 3): fecha: malformed" in shown.stdout
 
 
-def on_terminal(register: Register, *options: str) -> str:
-    """What sync.py shows on a terminal."""
-    leader, follower = pty.openpty()
-    with register.start_sync(*options, stdout=follower, stderr=follower):
-        os.close(follower)
-        shown = b""
-        while chunk := read_terminal(leader):
-            shown += chunk
-        os.close(leader)
-    return shown.decode().replace("\r\n", "\n")
-
-
-def test_a_dry_run_on_a_terminal_shows_persons_and_progress(register: Register) -> None:
-    register.publish(TWELVE)
-    shown = on_terminal(register, "--dry-run")
-    assert "person 12 of 12" in shown
-    assert re.search(r"id +nombre +fecha +edad +lugar +foto +url\n", shown)
-    assert "Aa Inventado" in shown
-
-
-def test_a_dry_run_on_a_terminal_shows_who_is_left_out_and_why(register: Register) -> None:
-    for key in ("placeholder", "no_photo"):
-        edit_profile(register, key, f"# {key}")
-    stamped = Listed("hallada", stamp="FUE ENCONTRADA")
-    odd = [Listed("ilegible", fecha="ayer"), Listed("mayor", edad="18 años"), stamped]
-    same_photo = [person._replace(foto="/cargando.gif") for person in TWELVE]
-    register.publish([*odd, *same_photo])
-    shown = on_terminal(register, "--dry-run")
-    for kind, name, fault in (
-        ("unreadable", "Ilegible", "ayer"),
-        ("excluded", "Mayor", "18 años"),
-        ("stamped", "Hallada", "FUE ENCONTRADA"),
-    ):
-        address = f"http://{register.web.host}/file/{name.lower()}"
-        text = rf"{kind}: prueba-\d+ .*\n    {name} Inventado Prueba\n    {address}\n    {fault}\n"
-        assert re.search(text, shown), text
-    assert f"12 persons have the same photo: https://{register.web.host}/cargando" in shown
-
-
 def test_a_safeguard_that_matches_nobody_is_no_mistake(register: Register) -> None:
     register.publish(TWELVE)
     shown = register.sync("--dry-run").stdout
     assert "safeguard that matches nobody today: pass_over[0]\n" in shown
     assert "in the profile: pass_over" not in shown
-
-
-def test_explain_shows_which_way_is_taken(register: Register) -> None:
-    edit_profile(
-        register, "fecha = [", "fecha = [{ file = 'h1' }, { file = 'img', attr = 'src' }, "
-    )
-    register.publish(TWELVE[:2])
-    shown = on_terminal(register, "--explain", f"http://{register.web.host}/file/ab")
-    assert "fields.fecha[0]: '' -> None\n" in shown
-    assert "fields.fecha[1]: '/fotos/ab.jpg' -> None\n" in shown
-    assert "fields.fecha[2]: '01/02/2024' -> 2024-02-01 (taken)\n" in shown
-    assert f"{register.id('ab')}  Ab Inventado Prueba  01/02/2024" in shown
-    assert "no card of the list" in on_terminal(register, "--explain", "https://a.example/x")
-    assert register.sync("--explain", f"http://{register.web.host}/file/ab").returncode == 2
-
-
-def test_who_is_called_so(register: Register) -> None:
-    register.publish(TWELVE)
-    register.sync()
-    register.profile.write_text("half an edit")
-    id = register.id("ab")
-    assert register.sync("--who", "áb inv").stdout == f"{id}\n"
-    address = f"https://{register.web.host}/file/ab"
-    assert on_terminal(register, "--who", "AB INV") == f"{id}  Ab Inventado Prueba  {address}\n"
-
-
-def read_terminal(leader: int) -> bytes:
-    try:
-        return os.read(leader, 65536)
-    except OSError:  # EIO: the last process has closed it
-        return b""
 
 
 def test_logs_name_nobody(register: Register) -> None:
@@ -530,23 +373,9 @@ def test_a_bad_setting_is_one_line(register: Register) -> None:
     assert not register.database.exists()
 
 
-def test_the_settings_come_from_the_environment(register: Register) -> None:
-    register.publish(TWELVE)
-    command = sync_command(register.profile, register.database)[:2]
-    environ = child_environ(REGISTER=str(register.profile), DATABASE=str(register.database))
-    assert subprocess.run(command, env=environ, cwd="/", capture_output=True).returncode == 0
-    assert len(register.names()) == 12
-    saved = register.profile.parent / "saved"
-    command += ["--dry-run", "--save", str(saved)]
-    assert subprocess.run(command, env=environ, cwd="/", capture_output=True).returncode == 0
-    made = [*register.database.parent.iterdir(), saved, *saved.rglob("*")]
-    assert len(made) > 10
-    assert [path for path in made if path.stat().st_mode & 0o077] == []  # for its owner alone
-
-
 def test_a_database_of_another_register_is_refused(register: Register) -> None:
     register.publish(TWELVE)
-    register.sync()
+    register.first_sync()
     register.profile = register.profile.rename(register.profile.with_name("otra.toml"))
     refused = register.sync()
     assert (refused.returncode, register.stats()["active"]) == (2, 12)
