@@ -8,7 +8,7 @@ RunContext is what the reading of a whole register shares from its first page to
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,7 +20,7 @@ from names import comparable, unaccented
 from scrape.address import page_of, stored_address, web_address
 from scrape.document import Document, text_of, value_at
 from scrape.fetch import Fetcher, PageError
-from scrape.profile import Profile, Way, as_tuple
+from scrape.profile import Profile, Way
 from scrape.values import read_name
 from scrape.ways import Usage
 
@@ -32,27 +32,21 @@ SAYS_FOUND = re.compile(
 )
 
 
-@dataclass
 class RunContext:
     """What reading a register takes, and what is known of it so far."""
 
-    fetcher: Fetcher
-    progress: Callable[[str], None]
-    usage: Usage = field(init=False)
-    today: date = field(default_factory=date.today)
-    page_number: int = 0  # of the list page in this reading of the list, from 1
-    seen: set[str] = field(default_factory=set)  # ids on any reading of the list
-    cards_per_file: Counter[str] = field(default_factory=Counter)  # by file page, as page_of()
-    names: set[tuple[str, ...]] = field(default_factory=set)  # that cards have, as name_key()
-    ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
-    disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
-
-    def __post_init__(self) -> None:
+    def __init__(self, fetcher: Fetcher, progress: Callable[[str], None]):
+        self.fetcher = fetcher
+        self.profile = fetcher.profile
+        self.progress = progress
         self.usage = Usage(self.profile.missing)
-
-    @property
-    def profile(self) -> Profile:
-        return self.fetcher.profile
+        self.today = date.today()
+        self.page_number = 0  # of the list page in this reading of the list, from 1
+        self.seen: set[str] = set()  # ids on any reading of the list
+        self.cards_per_file = Counter[str]()  # by file page, as page_of()
+        self.names: set[tuple[str, ...]] = set()  # that cards have, as name_key()
+        self.ends: dict[str, str | None] = {}  # where redirects led -> card's id
+        self.disputed: set[str | None] = set()  # ids of cards that ended at one page
 
 
 @dataclass
@@ -77,9 +71,9 @@ class Card:
         number = f"{self.page_number}-{self.card_number}" if self.stamp else ""
         return self.id or self.name or number
 
-    def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
+    def skipped(self, field: str, reason: str, text: str = "") -> Skipped:
         numbers = (self.page_number, self.card_number)
-        return Skipped(id, *numbers, field, reason, self.name, self.href, text)
+        return Skipped(self.id, *numbers, field, reason, self.name, self.href, text)
 
 
 def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
@@ -87,7 +81,7 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     profile = context.profile
     stamps = profile.stamps(on_card=True)
     links = {*profile.fields.url, *profile.fields.foto, *profile.file_url}
-    starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
+    starts = (start.replace("{page}", "1") for start in profile.start)
     list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         context.usage.keys.add("card")

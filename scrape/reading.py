@@ -5,7 +5,6 @@
 All list pages are read before the first file page.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from itertools import combinations
@@ -22,9 +21,7 @@ from scrape.ways import profile_parts
 
 
 def read_register(
-    fetcher: Fetcher,
-    progress: Callable[[str], None],
-    stored_ids: AbstractSet[str] = frozenset(),
+    fetcher: Fetcher, progress: Callable[[str], None], stored_ids: AbstractSet[str] = frozenset()
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
@@ -40,8 +37,7 @@ def read_register(
         placeholder=https(fetcher.profile.placeholder or ""),
     )
     joined = join_cards(cards, reading)
-    files = (page_of(card.detail_url) for card in joined if card.detail_url)
-    context.cards_per_file = Counter(files)
+    context.cards_per_file.update(page_of(card.detail_url) for card in joined if card.detail_url)
     context.names = {name_key(card.name) for card in joined if card.name}
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
@@ -51,7 +47,7 @@ def read_register(
         if card.id in context.disputed and card.id in reading.persons:
             del reading.persons[card.id]
             reason = "a redirect led to it and to that of another card"
-            reading.unreadable.append(card.skipped(card.id, "file page", reason))
+            reading.unreadable.append(card.skipped("file page", reason))
     reading.parts = profile_parts(fetcher.profile, context.usage)
     return reading
 
@@ -67,7 +63,7 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
             check_stamp(card.stamp)
             raise RecordError("url", "no link to the register's hosts")
         except RecordError as error:
-            getattr(reading, error.kind).append(card.skipped(None, *error.args))
+            getattr(reading, error.kind).append(card.skipped(*error.args))
     joined = []
     for first, *others in by_id.values():
         if any(card.stored_url != first.stored_url for card in others):
@@ -78,7 +74,8 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
         if not agree or len(files) > 1:
             other = "file page" if agree else "name"
             reason = f"another card with another {other} has the same link"
-            reading.unreadable += [card.skipped(None, "url", reason) for card in (first, *others)]
+            for card in (first, *others):  # the link is nobody's
+                reading.unreadable.append(card.skipped("url", reason)._replace(id=None))
             continue
         for card in others:
             first.stamp, first.name = first.stamp or card.stamp, first.name or card.name
@@ -105,7 +102,7 @@ def read_record(reading: Reading, record: Record) -> None:
     except Refused:
         raise
     except RecordError as error:
-        getattr(reading, error.kind).append(card.skipped(card.id, *error.args))
+        getattr(reading, error.kind).append(card.skipped(*error.args))
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
         reason = str(error) if isinstance(error, PageError) else type(error).__name__
-        reading.unreadable.append(card.skipped(card.id, "record", reason))
+        reading.unreadable.append(card.skipped("record", reason))

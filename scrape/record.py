@@ -19,7 +19,7 @@ from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, first_name
 from scrape.document import NOT_TEXT, Document, parse_html, parse_json, value_at
 from scrape.fetch import Fetcher, PageError
-from scrape.profile import Profile, as_tuple
+from scrape.profile import Profile
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
 
 
@@ -72,11 +72,10 @@ def read_file(address: str, fetcher: Fetcher) -> Document:
     if profile.file_record is None:
         return parse_html(page, profile.encoding)
     document = parse_json(page, profile.encoding)
-    record = value_at(document.root, profile.file_record)
+    path = profile.file_record
+    record = value_at(document.root, path)
     if not isinstance(record, dict):
-        raise PageError(
-            f"there is no record at {profile.file_record!r} (profile key `file_record`)"
-        )
+        raise PageError(f"there is no record at {path!r} (profile key `file_record`)")
     return document._replace(root=record)
 
 
@@ -175,7 +174,7 @@ def parse(record: Record, field_name: str, text: str) -> Any:
     if field_name in ("fecha", "nacimiento"):
         return read_date(text, profile.months, record.context.today)
     if field_name == "edad":
-        return read_age(text, as_tuple(profile.month_words), as_tuple(profile.year_words))
+        return read_age(text, profile.month_words, profile.year_words)
     if field_name == "foto":
         return read_photo(record, text)
     return read_name(text) if field_name == "nombre" else read_place(text)

@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
 from names import comparable
+from scrape.profile import Texts
 
 # Control characters, bidirectional overrides, characters without width: no part of a name.
 INVISIBLE = re.compile(
@@ -68,9 +69,8 @@ class Age(NamedTuple):
         return self.number // 12 if self.in_months else self.number
 
     def __str__(self) -> str:
-        if self.in_months:
-            return "1 mes" if self.number == 1 else f"{self.number} meses"
-        return "1 año" if self.number == 1 else f"{self.number} años"
+        one, many = ("mes", "meses") if self.in_months else ("año", "años")
+        return f"{self.number} {one if self.number == 1 else many}"
 
 
 def clean(text: str) -> str:
@@ -137,9 +137,7 @@ def month_number(word: str, months: tuple[str, ...]) -> int:
     return next((i for i, name in enumerate(months, 1) if comparable(name).startswith(words)), 0)
 
 
-def read_age(
-    text: str, month_words: tuple[str, ...] = (), year_words: tuple[str, ...] = ()
-) -> Age | None:
+def read_age(text: str, month_words: Texts = (), year_words: Texts = ()) -> Age | None:
     """The first age in `text`, in years where the number has no unit. `month_words` and
     `year_words` are units besides MONTHS and YEARS.
 

@@ -16,21 +16,16 @@ from bs4 import Tag
 
 from names import comparable, unaccented
 from scrape.document import NOT_TEXT, after_label, json_text, value_at, visible_text
-from scrape.profile import Profile, Texts, Way, as_tuple
+from scrape.profile import Profile, Texts, Way
 
 ANY_STAMP = r"^(?!(?:false|0)$)\S"  # APIs write false or 0 for none: test_a_stamp_in_a_record
 NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
 
 Scope = Any  # a Tag, or a JSON value
 
-
-# How far a way got.
+# How far a way got, and what is wrong then.
 NO_PLACE, PLACE_ONLY, COMPLETE = range(3)
-FAULTS = (
-    "matches nothing anywhere",
-    "its place is there, but not its label, pattern or text",
-    "",
-)
+FAULTS = ("matches nothing anywhere", "its place is there, but not its label, pattern or text", "")
 
 
 @dataclass
@@ -73,9 +68,8 @@ class Usage:
         return max(numbers)
 
     def find_stamp(self, ways: tuple[Way, ...], scope: Scope) -> str:
-        """The first text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
-        stamps = [self.match_stamp(way, scope) for way in ways]
-        return next(filter(None, stamps), "")
+        """The first stamp that one of `ways`, of pass_over, finds, or ""."""
+        return next(filter(None, [self.match_stamp(way, scope) for way in ways]), "")
 
     def match_stamp(self, way: Way, scope: Scope) -> str:
         """The text that the way's pattern matches; without a pattern any text but "false" and
@@ -112,8 +106,9 @@ class Usage:
             match = re.search(way.pattern, text, re.IGNORECASE)
             groups = (match.groups() or (match[0],)) if match else ()
             part = way.separator.join(group.strip() for group in groups if group)
-        is_missing = self.missing and comparable(part) in map(comparable, as_tuple(self.missing))
-        return "" if is_missing else part
+        if self.missing and comparable(part) in map(comparable, self.missing):
+            return ""
+        return part
 
 
 def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
