@@ -45,8 +45,8 @@ class RunContext:
         self.seen: set[str] = set()  # ids on any reading of the list
         self.cards_per_file = Counter[str]()  # by file page, as page_of()
         self.names: set[tuple[str, ...]] = set()  # that cards have, as name_key()
-        self.ends: dict[str, str | None] = {}  # where redirects led -> card's id
-        self.disputed: set[str | None] = set()  # ids of cards that ended at one page
+        self.ends: dict[str, str] = {}  # where redirects led -> card's id
+        self.disputed: set[str] = set()  # ids of cards that ended at one page
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Card:
     href: str  # the address that `url` yields; "" for none
     stored_url: str  # the same, as it is stored
     detail_url: str  # the file page's, as it is fetched; "" if the card does not say it
-    id: str | None  # None without a link
+    id: str  # "" without a link
 
     @property
     def key(self) -> str:
@@ -73,7 +73,7 @@ class Card:
 
     def skipped(self, field: str, reason: str, text: str = "") -> Skipped:
         numbers = (self.page_number, self.card_number)
-        return Skipped(self.id, *numbers, field, reason, self.name, self.href, text)
+        return Skipped(self.id or None, *numbers, field, reason, self.name, self.href, text)
 
 
 def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
@@ -82,7 +82,7 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     stamps = profile.stamps(on_card=True)
     links = {*profile.fields.url, *profile.fields.foto, *profile.file_url}
     starts = (start.replace("{page}", "1") for start in profile.start)
-    list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
+    lists = {page_of(address) for address in (document.base, document.url, *starts)}
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         context.usage.keys.add("card")
         texts = {way: context.usage.extract(way, scope) for way in profile.card_ways}
@@ -90,8 +90,8 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
             texts[way] = web_address(document.base, texts[way]) or texts[way]
         names = (texts[way] for way in profile.fields.nombre if way.on_card)
         stamp = context.usage.find_stamp(stamps, scope)
-        hrefs = (file_link(context, texts[way], way, list_pages) for way in profile.fields.url)
-        href, stored_url = next(filter(None, hrefs), ("", ""))
+        hrefs = (file_link(context, texts[way], way, lists) for way in profile.fields.url)
+        href, stored_url = next(filter(any, hrefs), ("", ""))
         details = (web_address("", texts[way]) for way in profile.file_url)
         yield Card(
             page_number=context.page_number,
@@ -103,7 +103,7 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
             href=href,
             stored_url=stored_url,
             detail_url=next(filter(None, details), "") if profile.file_url else href,
-            id=person_id(profile.name, stored_url) if stored_url else None,
+            id=person_id(profile.name, stored_url) if stored_url else "",
         )
 
 
@@ -117,18 +117,15 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
     return records
 
 
-def file_link(
-    context: RunContext, text: str, way: Way, list_pages: set[str]
-) -> tuple[str, str] | None:
-    """The address of a file page, as it is fetched and as it is stored; None where `text` is not
-    one on the register's hosts, or leads to the list itself, such as "#" or "". The fragment of a
-    template counts: in interpolar.toml it alone tells one notice from another."""
+def file_link(context: RunContext, text: str, way: Way, lists: set[str]) -> tuple[str, str]:
+    """The address of a file page, as it is fetched and as it is stored; "" twice where `text` is
+    not one on the register's hosts, or leads to one of `lists` itself, such as "#". The fragment of
+    a template counts: in interpolar.toml it alone tells one notice from another."""
     link = web_address("", text)
     url = stored_address(link, keep_fragment="#" in way.template)
-    to_list = page_of(link) in list_pages
-    if (to_list and "#" not in url) or urlsplit(link).netloc not in context.fetcher.hosts:
-        return None
-    return link, url
+    to_list = page_of(link) in lists and "#" not in url
+    is_own = urlsplit(link).netloc in context.fetcher.hosts
+    return (link, url) if is_own and not to_list else ("", "")
 
 
 def first_name(texts: Iterable[str], stamp: str) -> str | None:

@@ -163,7 +163,8 @@ def next_page(
         with time_limit(PAGE_SECONDS):
             return read_page(context, address, number)
     except RecursionError:
-        raise Spoilt(f"list page {context.page_number} cannot be read: nested too deeply") from None
+        reason = "it is nested too deeply"
+        raise Spoilt(f"list page {context.page_number} cannot be read: {reason}") from None
     except PageError as error:
         if error.status in (401, 403):
             raise Refused(

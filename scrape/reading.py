@@ -16,7 +16,7 @@ from scrape.cards import Card, RunContext, says_found
 from scrape.document import text_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.paging import read_list
-from scrape.record import Record, RecordError, check_stamp, read_person
+from scrape.record import Record, RecordError, read_person
 from scrape.ways import profile_parts
 
 
@@ -37,8 +37,9 @@ def read_register(
         placeholder=https(fetcher.profile.placeholder or ""),
     )
     joined = join_cards(cards, reading)
-    context.cards_per_file.update(page_of(card.detail_url) for card in joined if card.detail_url)
-    context.names = {name_key(card.name) for card in joined if card.name}
+    linked = [card for card in joined if card.id]
+    context.cards_per_file.update(page_of(card.detail_url) for card in linked if card.detail_url)
+    context.names = {name_key(card.name) for card in linked if card.name}
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
@@ -54,17 +55,11 @@ def read_register(
 
 def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     """One card for each file page: what one lacks, the others fill in, and a stamp on any counts.
-    Cards with one link and names that do not agree are unreadable, like cards without a link."""
-    by_id: dict[str | None, list[Card]] = {}
+    Cards with one link and names that do not agree are unreadable. Those without a link stay."""
+    by_id: dict[str, list[Card]] = {}
     for card in cards:
         by_id.setdefault(card.id, []).append(card)
-    for card in by_id.pop(None, []):
-        try:
-            check_stamp(card.stamp)
-            raise RecordError("url", "no link to the register's hosts")
-        except RecordError as error:
-            getattr(reading, error.kind).append(card.skipped(*error.args))
-    joined = []
+    joined = by_id.pop("", [])
     for first, *others in by_id.values():
         if any(card.stored_url != first.stored_url for card in others):
             raise Refused("two different files have one id")

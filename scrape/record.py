@@ -109,6 +109,8 @@ def read_person(record: Record) -> Person:
     """The person, the photo's address as it is fetched. RecordError names the first field that is
     missing or malformed."""
     check_stamp(record.card.stamp)
+    if not record.card.id:
+        raise RecordError("url", "no link to the register's hosts")
     if record.profile.fields.nombre[0].on_card:
         check_one_child(record, record.card.name)
     limit = record.profile.max_age
@@ -130,7 +132,7 @@ def read_person(record: Record) -> Person:
     for field_name, value in fields.items():
         if not value:
             raise fault_of(record, field_name)
-    return Person(id=record.card.id or "", url=record.card.stored_url, **fields)
+    return Person(id=record.card.id, url=record.card.stored_url, **fields)
 
 
 def check_stamp(stamp: str) -> None:
@@ -169,14 +171,18 @@ def texts_of(record: Record, field_name: str) -> Iterator[str]:
 
 
 def parse(record: Record, field_name: str, text: str) -> Any:
-    """The value of a field in `text`, or None."""
+    """The value of a field in `text`, or None; of a photo the address, as it is fetched."""
     profile = record.profile
     if field_name in ("fecha", "nacimiento"):
         return read_date(text, profile.months, record.context.today)
     if field_name == "edad":
         return read_age(text, profile.month_words, profile.year_words)
     if field_name == "foto":
-        return read_photo(record, text)
+        address = web_address("", text)
+        if not profile.means_no_photo(address):
+            return address or None
+        record.context.usage.keys.add("no_photo")
+        return None
     return read_name(text) if field_name == "nombre" else read_place(text)
 
 
@@ -196,12 +202,3 @@ def age_of(record: Record) -> Age | None:
         if age and any(texts_of(record, "edad")):
             record.context.usage.unread_ages.add(record.card.key)
     return age
-
-
-def read_photo(record: Record, text: str) -> str | None:
-    """The photo's address, as it is fetched; None for an image that means "no photo"."""
-    address = web_address("", text)
-    if record.profile.means_no_photo(address):
-        record.context.usage.keys.add("no_photo")
-        return None
-    return address or None
