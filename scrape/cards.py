@@ -1,9 +1,4 @@
-"""The cards of a list page: what it says of each person.
-
-    Document of a list page --read_cards--> Card, Card ...
-
-RunContext is what the reading of a whole register shares from its first page to its last.
-"""
+"""The cards of a list page, and what a run knows from its first page to its last."""
 
 import re
 from collections import Counter
@@ -14,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import soupsieve
+from msgspec.structs import astuple
 
 from model import Skipped, person_id
 from names import comparable, unaccented
@@ -80,13 +76,14 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = context.profile
     stamps = profile.stamps(on_card=True)
-    links = {*profile.fields.url, *profile.fields.foto, *profile.file_url}
+    ways = {way for way in sum(astuple(profile.fields), profile.file_url) if way.on_card}
+    links = ways & {*profile.fields.url, *profile.fields.foto, *profile.file_url}
     starts = (start.replace("{page}", "1") for start in profile.start)
     lists = {page_of(address) for address in (document.base, document.url, *starts)}
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         context.usage.keys.add("card")
-        texts = {way: context.usage.extract(way, scope) for way in profile.card_ways}
-        for way in links & texts.keys():
+        texts = {way: context.usage.extract(way, scope) for way in ways}
+        for way in links:
             texts[way] = web_address(document.base, texts[way]) or texts[way]
         names = (texts[way] for way in profile.fields.nombre if way.on_card)
         stamp = context.usage.find_stamp(stamps, scope)

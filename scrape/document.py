@@ -1,9 +1,7 @@
 """From a page's bytes to its document, and to the text that a reader of the page sees.
 
-    Page --parse_html--> tree ---------> visible_text, after_label
-    Page --parse_json--> JSON value ---> value_at, json_text
-
-A page's encoding is decided in `encoding_of`.
+Page --parse_html--> tree ---------> visible_text, after_label
+Page --parse_json--> JSON value ---> value_at, json_text
 """
 
 import gc
@@ -51,10 +49,9 @@ def parse_html(page: Page, encoding: str | None) -> Document:
     try:
         tree = BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
         return Document(tree, base_of(tree, page.url), page.url)
-    except PageError as error:  # the time limit
-        reason = str(error)
-    except Exception as error:  # a page may break a parser in any way
-        reason = f"cannot be parsed: {type(error).__name__}"
+    except Exception as error:  # the time limit; a page may also break a parser in any way
+        is_limit = isinstance(error, PageError)
+        reason = str(error) if is_limit else f"cannot be parsed: {type(error).__name__}"
     # Here no traceback refers to the half-built tree: free its memory for the next page.
     gc.collect()
     raise PageError(reason)
@@ -70,9 +67,8 @@ def parse_json(page: Page, encoding: str | None) -> Document:
 
 
 def encoding_of(page: Page, encoding: str | None) -> str:
-    """The encoding of the byte order mark, else `encoding`, else the Content-Type's, else UTF-8
-    if the body is valid UTF-8, else that of a <meta>, else UTF-8. `encoding` is the profile's: sos
-    sends ISO-8859-1 and declares nothing."""
+    """The encoding of the byte order mark, else the profile's `encoding` (sos sends ISO-8859-1 and
+    declares nothing), else the Content-Type's, UTF-8 if the body is valid, a <meta>'s, UTF-8."""
     _, mark = EncodingDetector.strip_byte_order_mark(page.body)
     declared = EncodingDetector.find_declared_encoding(page.body, is_html=True)
     with suppress(UnicodeDecodeError):

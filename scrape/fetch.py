@@ -34,7 +34,7 @@ RETRY_STATUS = {429, 500, 502, 503, 504}
 TIMEOUT = (10, 30)  # seconds to connect, and between two pieces of an answer
 RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is not tried again
 REDIRECTS = 5
-LONGEST_NAME = 240  # bytes; a file system takes 255
+FILE_NAME_BYTES = 240  # a file system takes 255
 CHARSET = re.compile(r"charset=\s*[\"']?([\w.:-]+)", re.IGNORECASE)  # in a Content-Type
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
@@ -90,10 +90,8 @@ class Fetcher:
         self.next_request = 0.0  # the moment from which it may be sent, in time.monotonic()
 
     def get(self, url: str, form: Form = None, is_image: bool = False) -> Page:
-        """Fetch the page at `url`, by POST if there is a form. Images are not saved.
-
-        PageError where that fails after the retries; Refused where robots.txt cannot be
-        fetched, or the run has taken RUN_SECONDS."""
+        """Fetch the page at `url`, by POST if there is a form; images are not saved. PageError
+        where that fails after the retries; Refused if robots.txt does, or after RUN_SECONDS."""
         self.check_time()
         if self.profile.pages_dir is not None:
             return saved_page(Path(self.profile.pages_dir), url, form, "" if is_image else ".html")
@@ -123,7 +121,7 @@ class Fetcher:
             raise PageError("robots.txt forbids it")
 
     def fetch_robots(self, origin: str) -> Protego:
-        """The rules of an origin: a 4xx allows all, a 5xx or no answer is Refused (2.3.1)."""
+        """The rules of an origin (RFC 9309, 2.3.1): a 4xx allows all; Refused for a 5xx or none."""
         address = urlsplit(origin).netloc + "/robots.txt"
         try:
             page = self.follow(origin + "robots.txt", lambda url: None)
@@ -212,7 +210,7 @@ def page_path(folder: Path, url: str, form: Form, suffix: str = ".html") -> Path
     name += "index" if name.endswith("/") or not name else ""
     name += "".join(f"?{query}" for query in (parts.query, urlencode(form or {})) if query)
     head, slash, last = name.rpartition("/")
-    if len(last.encode()) > LONGEST_NAME:
+    if len(last.encode()) > FILE_NAME_BYTES:
         name = head + slash + last[:50] + sha256(last.encode()).hexdigest()
     path = (folder / (name if name.endswith(suffix) else name + suffix)).resolve()
     if not path.is_relative_to(folder.resolve()):

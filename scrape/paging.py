@@ -157,24 +157,24 @@ def next_page(
 ) -> ListPage:
     """Read one more page of the list. Refused over MAX_PAGES."""
     context.page_number += 1
+    where = f"list page {context.page_number}"
     if context.page_number > MAX_PAGES:
         raise Refused(f"more than {MAX_PAGES} list pages")
     try:
         with time_limit(PAGE_SECONDS):
             return read_page(context, address, number)
     except RecursionError:
-        reason = "it is nested too deeply"
-        raise Spoilt(f"list page {context.page_number} cannot be read: {reason}") from None
+        raise Spoilt(f"{where} cannot be read: it is nested too deeply") from None
     except PageError as error:
         if error.status in (401, 403):
-            raise Refused(
-                f"list page {context.page_number}: HTTP {error.status}: the register does not admit"
-                " this program; ask its operators for access (registers/README.md)"
-            ) from None
+            advice = (
+                "does not admit this program; ask its operators for access (registers/README.md)"
+            )
+            raise Refused(f"{where}: HTTP {error.status}: the register {advice}") from None
         missing = (404, 410) if context.profile.records is None else (400, 404, 410)
         if may_be_missing and error.status in missing:
             return ListPage(context.page_number, address, [], None, 0, 0, False)
-        raise Spoilt(f"list page {context.page_number} cannot be read: {error}") from None
+        raise Spoilt(f"{where} cannot be read: {error}") from None
 
 
 def read_page(context: RunContext, address: str, number: int) -> ListPage:

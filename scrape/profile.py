@@ -1,8 +1,4 @@
-"""A register's profile: the TOML file that says how the register's pages are read.
-
-`load_profile` makes a Profile of it. The keys are declared and checked here; registers/README.md
-explains them to authors of profiles.
-"""
+"""A register's profile: a TOML file that says how its pages are read (registers/README.md)."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +11,7 @@ import msgspec
 import soupsieve
 import webencodings
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict, astuple, force_setattr, replace
+from msgspec.structs import asdict, force_setattr, replace
 
 from model import SettingError
 from scrape.address import https, resolve
@@ -172,12 +168,6 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         keys = ("file_url", "pass_over", "last_page", "total")
         fields = {f"fields.{name}": ways for name, ways in asdict(self.fields).items()}
         return {key: getattr(self, key) for key in keys} | fields
-
-    @property
-    def card_ways(self) -> set[Way]:
-        """The ways to a field or to the file page that are followed on each card."""
-        ways = sum(astuple(self.fields), self.file_url)
-        return {way for way in ways if way.on_card}
 
     def stamps(self, on_card: bool) -> tuple[Way, ...]:
         """The ways of `pass_over` for the card, or for the file page."""

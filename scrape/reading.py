@@ -1,8 +1,6 @@
 """One reading of a whole register.
 
-    Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
-
-All list pages are read before the first file page.
+Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
 """
 
 from collections.abc import Callable
@@ -60,24 +58,23 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     for card in cards:
         by_id.setdefault(card.id, []).append(card)
     joined = by_id.pop("", [])
-    for first, *others in by_id.values():
-        if any(card.stored_url != first.stored_url for card in others):
+    for same in by_id.values():
+        if len({card.stored_url for card in same}) > 1:
             raise Refused("two different files have one id")
-        names = [card.name for card in (first, *others) if card.name]
+        names = [card.name for card in same if card.name]
         agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
-        files = {page_of(card.detail_url) for card in (first, *others) if card.detail_url}
+        files = {page_of(card.detail_url) for card in same if card.detail_url}
         if not agree or len(files) > 1:
             other = "file page" if agree else "name"
             reason = f"another card with another {other} has the same link"
-            for card in (first, *others):  # the link is nobody's
+            for card in same:  # the link is nobody's
                 reading.unreadable.append(card.skipped("url", reason)._replace(id=None))
             continue
+        first, *others = same
         for card in others:
-            first.stamp, first.name = first.stamp or card.stamp, first.name or card.name
-            first.says_found |= card.says_found
-            first.detail_url = first.detail_url or card.detail_url
-            for way, text in card.texts.items():
-                first.texts[way] = first.texts[way] or text
+            for name in ("name", "stamp", "says_found", "detail_url"):
+                setattr(first, name, getattr(first, name) or getattr(card, name))
+            first.texts = {way: text or card.texts[way] for way, text in first.texts.items()}
         joined.append(first)
     return joined
 

@@ -4,8 +4,7 @@
       |--its file page--> is it this card's? stamped? gone?--> skipped
       '--each field--> Person, or unreadable
 
-For each field the profile's ways are tried in order, each on the source that it names. The file
-page is fetched only if a field or a stamp needs it.
+The file page is fetched only if a field or a stamp needs it.
 """
 
 import re

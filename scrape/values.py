@@ -1,8 +1,4 @@
-"""From a text to a name, a place, a date or an age.
-
-Each function returns None where the text has no such value. They are pure, except that a time in
-UTC is read in the process's time zone.
-"""
+"""From a text to a name, a place, a date or an age; None where the text has no such value."""
 
 import html
 import re
@@ -75,9 +71,8 @@ class Age(NamedTuple):
 
 def clean(text: str) -> str:
     """`text` on one line, without markup, entities, invisible characters, repeated spaces."""
-    text = MARKUP.sub(" ", html.unescape(text))
-    text = INVISIBLE.sub("", " ".join(text.split()))
-    return " ".join(text.split())
+    words = MARKUP.sub(" ", html.unescape(text)).split()
+    return " ".join(INVISIBLE.sub("", " ".join(words)).split())
 
 
 def read_name(text: str) -> str | None:
@@ -138,10 +133,8 @@ def month_number(word: str, months: tuple[str, ...]) -> int:
 
 
 def read_age(text: str, month_words: Texts = (), year_words: Texts = ()) -> Age | None:
-    """The first age in `text`, in years where the number has no unit. `month_words` and
-    `year_words` are units besides MONTHS and YEARS.
-
-    None for two ages ("12 y 14 años", "3 a 5 meses"), for fractions, and for other units."""
+    """The first age in `text`, in years where the number has no unit; the words are units besides
+    MONTHS and YEARS. None for two ages ("12 y 14 años", "3 a 5 meses"), fractions, other units."""
     text = clean(text).casefold()
     ages = NUMBER_AND_UNIT.findall(text)
     if not ages or text.startswith("-") or TWO_AGES.search(ZERO_FRACTION.sub("", text)):

@@ -1,9 +1,4 @@
-"""What the ways of a profile yield in a card, a file page or a JSON record, and how far they got.
-
-way, scope --extract--> text                (fields)
-ways, scope --find_stamp--> text            (pass_over)
-ways, scope --highest_number--> number      (last_page, total)
-"""
+"""What a profile's ways yield in a card, a file page or a JSON record, and how far they got."""
 
 import re
 from collections.abc import Iterator
@@ -41,10 +36,8 @@ class Usage:
         self.matches[way] = max(match, self.matches.get(way, NO_PLACE))
 
     def extract(self, way: Way, scope: Scope) -> str:
-        """What `way` yields in `scope`: of each place and label the first text, joined; or "".
-
-        Of a JSON list all texts are joined, if the way has a `join`; otherwise, and where an
-        object is, NOT_TEXT."""
+        """What `way`, of a field, yields: of each place and label the first text, joined; or "".
+        Of a JSON list all texts, if the way has a `join`; else, like an object, it is NOT_TEXT."""
         pieces = []
         for place, label in product(way.places, way.labels):
             texts = (self.matching_part(way, t) for t in self.texts_at(way, scope, place, label))
@@ -58,7 +51,7 @@ class Usage:
         return way.template.replace("{}", way.separator.join(pieces))
 
     def highest_number(self, ways: tuple[Way, ...], scope: Scope) -> int:
-        """The highest number in what `ways` yield, 0 for none. "1.234" and "1,234" are 1234."""
+        """The highest number that `ways`, of last_page or total, yield, or 0; "1.234" is 1234."""
         numbers = [0]
         for way in ways:
             for text in self.all_texts(way, scope):
@@ -72,9 +65,8 @@ class Usage:
         return next(filter(None, [self.match_stamp(way, scope) for way in ways]), "")
 
     def match_stamp(self, way: Way, scope: Scope) -> str:
-        """The text that the way's pattern matches; without a pattern any text but "false" and
-        "0", or the element itself if the way is only a selector; NOT_TEXT for an object. Compared
-        on one line, without case, accents, invisible characters."""
+        """The text that the way's pattern matches, on one line, without case and accents. Without
+        a pattern any text but "false" and "0", or the mere element; NOT_TEXT for an object."""
         bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
         pattern = unaccented(way.pattern or ANY_STAMP)
         for text in self.all_texts(way, scope):
@@ -91,7 +83,7 @@ class Usage:
             yield from self.texts_at(way, scope, place, label)
 
     def texts_at(self, way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
-        """The texts at a place of `way`: one for each element, label or value there."""
+        """raw_texts(), whose success is noted."""
         self.note(way, NO_PLACE)
         for text in raw_texts(way, scope, place, label):
             self.note(way, PLACE_ONLY)
