@@ -108,10 +108,10 @@ def read_start(context: RunContext, start: str) -> list[Card]:
 def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     """Follow the links to the next page, until there is none, or one to the page itself. Without
     `next` in the profile there is one page."""
-    address: str | None = start
+    address = start
     read: set[str] = set()
     keys: set[str] = set()
-    while address is not None:
+    while True:
         page = next_page(context, address)
         new = {card.key for card in page.cards} - keys
         if read and bool(new) != bool(keys):
@@ -120,12 +120,12 @@ def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
         yield page
         keys |= new
         here = {page_of(address), page_of(page.url)}
-        if page.next and page_of(page.next) in here:
+        if page.next is None or page_of(page.next) in here:
             return
+        if page_of(page.next) in read:
+            raise Spoilt(f"the next link of list page {page.number} leads to an earlier page")
         read |= here
         address = page.next
-        if address and page_of(address) in read:
-            raise Spoilt(f"the next link of list page {page.number} leads to an earlier page")
 
 
 def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
@@ -167,10 +167,9 @@ def next_page(
         raise Spoilt(f"{where} cannot be read: it is nested too deeply") from None
     except PageError as error:
         if error.status in (401, 403):
-            advice = (
-                "does not admit this program; ask its operators for access (registers/README.md)"
-            )
-            raise Refused(f"{where}: HTTP {error.status}: the register {advice}") from None
+            reason = f"HTTP {error.status}: the register does not admit this program"
+            advice = "ask its operators for access (registers/README.md)"
+            raise Refused(f"{where}: {reason}; {advice}") from None
         missing = (404, 410) if context.profile.records is None else (400, 404, 410)
         if may_be_missing and error.status in missing:
             return ListPage(context.page_number, address, [], None, 0, 0, False)

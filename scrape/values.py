@@ -47,10 +47,9 @@ ZERO_FRACTION = re.compile(r"[.,]0+\b")
 YEARS = """an ani anio anios anni anno annee annees ano anos ans any anys ar arig arige ev eves
     godina godine godinu jaar jahr jahre jahren jahrig jahrige jarig lat lata let leta leti leto rok
     roku roky rokov vuotta vuotias yas yasinda year years yo yr yrs"""
-MONTHS = """ay aylik honap honapos kuukautta luni maand maanden manad manader maned
-    maneder mes mese mesec meseca meseci mesecev meses mesi mesiac mesiace mesiacov mesic mesice
-    mesicu mesos miesiac miesiace miesiecy mjesec mjeseca mjeseci mo mois monat monate monaten month
-    months mos"""
+MONTHS = """ay aylik honap honapos kuukautta luni maand maanden manad manader maned maneder mes mese
+    mesec meseca meseci mesecev meses mesi mesiac mesiace mesiacov mesic mesice mesicu mesos miesiac
+    miesiace miesiecy mjesec mjeseca mjeseci mo mois monat monate monaten month months mos"""
 OLDEST = 120
 
 
