@@ -49,8 +49,7 @@ class RunContext:
 class Card:
     """What the list pages say of one person."""
 
-    page_number: int  # of the list page, from 1
-    card_number: int  # of the card on that page, from 1
+    position: tuple[int, int]  # the numbers of the list page and of the card on it, from 1
     texts: dict[Way, str]  # that each way on the card yields; addresses are resolved
     name: str | None
     stamp: str  # "" for none
@@ -64,19 +63,18 @@ class Card:
     def key(self) -> str:
         """What tells the card from others of the list."""
         # test_stamped_cards_without_link_and_name_are_cards
-        number = f"{self.page_number}-{self.card_number}" if self.stamp else ""
-        return self.id or self.name or number
+        return self.id or self.name or (str(self.position) if self.stamp else "")
 
     def skipped(self, field: str, reason: str, text: str = "") -> Skipped:
-        numbers = (self.page_number, self.card_number)
-        return Skipped(self.id or None, *numbers, field, reason, self.name, self.href, text)
+        return Skipped(self.id or None, *self.position, field, reason, self.name, self.href, text)
 
 
 def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = context.profile
     stamps = profile.stamps(on_card=True)
-    ways = {way for way in sum(astuple(profile.fields), profile.file_url) if way.on_card}
+    lists_of_ways = (*astuple(profile.fields), profile.file_url)
+    ways = {way for ways in lists_of_ways for way in ways if way.on_card}
     links = ways & {*profile.fields.url, *profile.fields.foto, *profile.file_url}
     starts = (start.replace("{page}", "1") for start in profile.start)
     lists = {page_of(address) for address in (document.base, document.url, *starts)}
@@ -91,8 +89,7 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
         href, stored_url = next(filter(any, hrefs), ("", ""))
         details = (web_address("", texts[way]) for way in profile.file_url)
         yield Card(
-            page_number=context.page_number,
-            card_number=number,
+            position=(context.page_number, number),
             texts=texts,
             name=first_name(names, stamp),
             stamp=stamp,

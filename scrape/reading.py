@@ -43,7 +43,8 @@ def read_register(
         fetcher.check_time()
         read_record(reading, Record(card, context))
     for card in joined:
-        if card.id in context.disputed and reading.persons.pop(card.id, None):
+        if card.id in context.disputed and card.id in reading.persons:
+            del reading.persons[card.id]
             reading.photos.pop(card.id, None)  # it may be another child's
             reason = "a redirect led to it and to that of another card"
             reading.unreadable.append(card.skipped("file page", reason))
