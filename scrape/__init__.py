@@ -24,6 +24,6 @@ values.py makes a name, place, date or age of the text.
     one card for each file, the order of a reading   reading.py
 
 Each file imports only files that stand before it here: address, profile, fetch, images, document,
-values, ways, cards, paging, record, reading. Person and Reading are declared in person.py. Nothing
+values, ways, cards, paging, record, reading. Person and Reading are declared in model.py. Nothing
 here knows the database, and no error or log line names a person.
 """

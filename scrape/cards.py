@@ -1,26 +1,22 @@
-"""The cards of a list page: what it says of each person.
-
-    Document of a list page --read_cards--> Card, Card ...
-
-RunContext is what the reading of a whole register shares from its first page to its last.
-"""
+"""The cards of a list page, and what a run knows from its first page to its last."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from urllib.parse import urlsplit
 
 import soupsieve
+from msgspec.structs import astuple
 
 from model import Skipped, person_id
 from names import comparable, unaccented
 from scrape.address import page_of, stored_address, web_address
 from scrape.document import Document, text_of, value_at
 from scrape.fetch import Fetcher, PageError
-from scrape.profile import Profile, Way, as_tuple
+from scrape.profile import Profile, Way
 from scrape.values import read_name
 from scrape.ways import Usage
 
@@ -32,35 +28,28 @@ SAYS_FOUND = re.compile(
 )
 
 
-@dataclass
 class RunContext:
     """What reading a register takes, and what is known of it so far."""
 
-    fetcher: Fetcher
-    progress: Callable[[str], None]
-    usage: Usage = field(init=False)
-    today: date = field(default_factory=date.today)
-    page_number: int = 0  # of the list page in this reading of the list, from 1
-    seen: set[str] = field(default_factory=set)  # ids on any reading of the list
-    cards_per_file: Counter[str] = field(default_factory=Counter)  # by file page, as page_of()
-    names: set[tuple[str, ...]] = field(default_factory=set)  # that cards have, as name_key()
-    ends: dict[str, str | None] = field(default_factory=dict)  # where redirects led -> card's id
-    disputed: set[str | None] = field(default_factory=set)  # ids of cards that ended at one page
-
-    def __post_init__(self) -> None:
+    def __init__(self, fetcher: Fetcher, progress: Callable[[str], None]):
+        self.fetcher = fetcher
+        self.profile = fetcher.profile
+        self.progress = progress
         self.usage = Usage(self.profile.missing)
-
-    @property
-    def profile(self) -> Profile:
-        return self.fetcher.profile
+        self.today = date.today()
+        self.page_number = 0  # of the list page in this reading of the list, from 1
+        self.seen: set[str] = set()  # ids on any reading of the list
+        self.cards_per_file = Counter[str]()  # by file page, as page_of()
+        self.names: set[tuple[str, ...]] = set()  # that cards have, as name_key()
+        self.ends: dict[str, str] = {}  # where redirects led -> card's id
+        self.disputed: set[str] = set()  # ids of cards that ended at one page
 
 
 @dataclass
 class Card:
     """What the list pages say of one person."""
 
-    page_number: int  # of the list page, from 1
-    card_number: int  # of the card on that page, from 1
+    position: tuple[int, int]  # the numbers of the list page and of the card on it, from 1
     texts: dict[Way, str]  # that each way on the card yields; addresses are resolved
     name: str | None
     stamp: str  # "" for none
@@ -68,40 +57,39 @@ class Card:
     href: str  # the address that `url` yields; "" for none
     stored_url: str  # the same, as it is stored
     detail_url: str  # the file page's, as it is fetched; "" if the card does not say it
-    id: str | None  # None without a link
+    id: str  # "" without a link
 
     @property
     def key(self) -> str:
         """What tells the card from others of the list."""
         # test_stamped_cards_without_link_and_name_are_cards
-        number = f"{self.page_number}-{self.card_number}" if self.stamp else ""
-        return self.id or self.name or number
+        return self.id or self.name or (str(self.position) if self.stamp else "")
 
-    def skipped(self, id: str | None, field: str, reason: str, text: str = "") -> Skipped:
-        numbers = (self.page_number, self.card_number)
-        return Skipped(id, *numbers, field, reason, self.name, self.href, text)
+    def skipped(self, field: str, reason: str, text: str = "") -> Skipped:
+        return Skipped(self.id or None, *self.position, field, reason, self.name, self.href, text)
 
 
 def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     """The cards of a list page."""
     profile = context.profile
     stamps = profile.stamps(on_card=True)
-    links = {*profile.fields.url, *profile.fields.foto, *profile.file_url}
-    starts = (start.replace("{page}", "1") for start in as_tuple(profile.start))
-    list_pages = {page_of(address) for address in (document.base, document.url, *starts)}
+    lists_of_ways = (*astuple(profile.fields), profile.file_url)
+    ways = {way for ways in lists_of_ways for way in ways if way.on_card}
+    links = ways & {*profile.fields.url, *profile.fields.foto, *profile.file_url}
+    starts = (start.replace("{page}", "1") for start in profile.start)
+    lists = {page_of(address) for address in (document.base, document.url, *starts)}
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         context.usage.keys.add("card")
-        texts = {way: context.usage.extract(way, scope) for way in profile.card_ways}
-        for way in links & texts.keys():
+        texts = {way: context.usage.extract(way, scope) for way in ways}
+        for way in links:
             texts[way] = web_address(document.base, texts[way]) or texts[way]
         names = (texts[way] for way in profile.fields.nombre if way.on_card)
         stamp = context.usage.find_stamp(stamps, scope)
-        hrefs = (file_link(context, texts[way], way, list_pages) for way in profile.fields.url)
-        href, stored_url = next(filter(None, hrefs), ("", ""))
+        hrefs = (file_link(context, texts[way], way, lists) for way in profile.fields.url)
+        href, stored_url = next(filter(any, hrefs), ("", ""))
         details = (web_address("", texts[way]) for way in profile.file_url)
         yield Card(
-            page_number=context.page_number,
-            card_number=number,
+            position=(context.page_number, number),
             texts=texts,
             name=first_name(names, stamp),
             stamp=stamp,
@@ -109,7 +97,7 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
             href=href,
             stored_url=stored_url,
             detail_url=next(filter(None, details), "") if profile.file_url else href,
-            id=person_id(profile.name, stored_url) if stored_url else None,
+            id=person_id(profile.name, stored_url) if stored_url else "",
         )
 
 
@@ -123,18 +111,15 @@ def card_scopes(root: Any, profile: Profile) -> Iterable[Any]:
     return records
 
 
-def file_link(
-    context: RunContext, text: str, way: Way, list_pages: set[str]
-) -> tuple[str, str] | None:
-    """The address of a file page, as it is fetched and as it is stored; None where `text` is not
-    one on the register's hosts, or leads to the list itself, such as "#" or "". The fragment of a
-    template counts: in interpolar.toml it alone tells one notice from another."""
+def file_link(context: RunContext, text: str, way: Way, lists: set[str]) -> tuple[str, str]:
+    """The address of a file page, as it is fetched and as it is stored; "" twice where `text` is
+    not one on the register's hosts, or leads to one of `lists` itself, such as "#". The fragment of
+    a template counts: in interpolar.toml it alone tells one notice from another."""
     link = web_address("", text)
     url = stored_address(link, keep_fragment="#" in way.template)
-    to_list = page_of(link) in list_pages
-    if (to_list and "#" not in url) or urlsplit(link).netloc not in context.fetcher.hosts:
-        return None
-    return link, url
+    to_list = page_of(link) in lists and "#" not in url
+    is_own = urlsplit(link).netloc in context.fetcher.hosts
+    return (link, url) if is_own and not to_list else ("", "")
 
 
 def first_name(texts: Iterable[str], stamp: str) -> str | None:

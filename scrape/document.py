@@ -1,9 +1,7 @@
 """From a page's bytes to its document, and to the text that a reader of the page sees.
 
-    Page --parse_html--> tree ---------> visible_text, after_label
-    Page --parse_json--> JSON value ---> value_at, json_text
-
-A page's encoding is decided in `encoding_of`.
+Page --parse_html--> tree ---------> visible_text, after_label
+Page --parse_json--> JSON value ---> value_at, json_text
 """
 
 import gc
@@ -15,6 +13,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import webencodings
 from bs4 import BeautifulSoup, Tag
+from bs4.builder import HTMLTreeBuilder
 from bs4.dammit import EncodingDetector
 from bs4.element import CData, NavigableString, PageElement
 
@@ -22,14 +21,10 @@ from names import comparable
 from scrape.address import web_address
 from scrape.fetch import Page, PageError
 
-# fmt: off
-BLOCKS = {
-    "address", "article", "aside", "blockquote", "body", "caption", "dd", "details", "div", "dl",
-    "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
-    "header", "hr", "html", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table",
-    "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
-}
-# fmt: on
+NOT_BLOCKS = {"canvas", "noscript", "output", "video"}  # which Beautiful Soup counts among them
+BLOCKS = (HTMLTreeBuilder.DEFAULT_BLOCK_ELEMENTS - NOT_BLOCKS).union(
+    ["body", "caption", "details", "html", "summary", "tbody", "td", "th", "thead", "tr"]
+)
 UNSEEN = ("script", "style", "template")
 AROUND_VALUE = " :\t\r\n\xa0"  # stripped from the value of a label
 LABEL = re.compile(r"[^:\d]{1,40}:")
@@ -54,10 +49,9 @@ def parse_html(page: Page, encoding: str | None) -> Document:
     try:
         tree = BeautifulSoup(body, "html5lib", from_encoding=encoding_of(page, encoding))
         return Document(tree, base_of(tree, page.url), page.url)
-    except PageError as error:  # the time limit
-        reason = str(error)
-    except Exception as error:  # a page may break a parser in any way
-        reason = f"cannot be parsed: {type(error).__name__}"
+    except Exception as error:  # the time limit; a page may also break a parser in any way
+        is_limit = isinstance(error, PageError)
+        reason = str(error) if is_limit else f"cannot be parsed: {type(error).__name__}"
     # Here no traceback refers to the half-built tree: free its memory for the next page.
     gc.collect()
     raise PageError(reason)
@@ -73,9 +67,8 @@ def parse_json(page: Page, encoding: str | None) -> Document:
 
 
 def encoding_of(page: Page, encoding: str | None) -> str:
-    """The encoding of the byte order mark, else `encoding`, else the Content-Type's, else UTF-8
-    if the body is valid UTF-8, else that of a <meta>, else UTF-8. `encoding` is the profile's: sos
-    sends ISO-8859-1 and declares nothing."""
+    """The encoding of the byte order mark, else the profile's `encoding` (sos sends ISO-8859-1 and
+    declares nothing), else the Content-Type's, UTF-8 if the body is valid, a <meta>'s, UTF-8."""
     _, mark = EncodingDetector.strip_byte_order_mark(page.body)
     declared = EncodingDetector.find_declared_encoding(page.body, is_html=True)
     with suppress(UnicodeDecodeError):
@@ -147,45 +140,52 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     """The value that begins with `rest` and continues in the siblings after `label`, which is or
     stands in an element `tag`. None where nothing follows, "" where another label does.
 
-    A value of text ends at the next block, <br>, label or element `tag`. A value that begins with
-    an element ends at the next element. On the next line, an element `tag` that is bold, or has
-    text after it, is another label."""
-    value = rest
-    element: Tag | None = None  # that the value begins with
-    on_next_line = continued = False
+    A value of text ends at the next block, <br>, label or element `tag`."""
+    value, on_next_line = rest, False
     for sibling in label.next_siblings:
         if is_visible(sibling):
             value += sibling
         elif not isinstance(sibling, Tag):
             continue
-        elif element:
-            continued = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
-            break
         elif value.strip(AROUND_VALUE):
             text = visible_text(sibling)
             if sibling.name in (*BLOCKS, "br", tag) or text.endswith(":"):
                 break
             value += text
-        elif sibling.name == "br":
-            on_next_line = True
+        elif sibling.name != "br":
+            return element_value(sibling, tag, on_next_line)
         else:
-            element = sibling
-            text = visible_text(sibling)
-            if text.endswith(":") or (sibling.name == tag and tag in LABEL_TAGS):
-                return ""
-            value += text
-    value = " ".join(value.split()).strip(AROUND_VALUE)
-    # Whether the value stands in what the label stands in.
-    alike = element is not None and (element.name == tag or {element.name, tag} <= {*BOLD})
-    is_row = alike and tag in BLOCKS and tag not in ("td", "dd")  # cells
-    if (on_next_line or is_row) and LABEL.match(value):
+            on_next_line = True
+    value = on_one_line(value)
+    return "" if on_next_line and LABEL.match(value) else value or None
+
+
+def element_value(element: Tag, tag: str, on_next_line: bool) -> str:
+    """The value that begins with `element` and ends at the next one; "" if that is another label,
+    like the one before it in an element `tag`."""
+    text, tail, runs_on = visible_text(element), "", False
+    for sibling in element.next_siblings:
+        if isinstance(sibling, Tag):
+            runs_on = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
+            break
+        tail += sibling if is_visible(sibling) else ""
+    value = on_one_line(text + tail)
+    is_alike = element.name == tag or {element.name, tag} <= {*BOLD}
+    is_row = is_alike and tag in BLOCKS and tag not in ("td", "dd")  # cells
+    if text.endswith(":") or (element.name == tag and tag in LABEL_TAGS):
         return ""
-    if element and is_row and begins_with_label(element):
+    if (is_row or on_next_line) and LABEL.match(value):
         return ""
-    if on_next_line and alike and text and tag not in BLOCKS:
-        continued = continued or value not in " ".join(text.split())
-        return "" if continued or tag in BOLD else value
-    return value if value or element else None
+    if is_row and begins_with_label(element):
+        return ""
+    if on_next_line and is_alike and text and tag not in BLOCKS:
+        is_label = tag in BOLD or runs_on or tail.strip(AROUND_VALUE)  # <b>Sexo</b>, or with " F"
+        return "" if is_label else value
+    return value
+
+
+def on_one_line(text: str) -> str:
+    return " ".join(text.split()).strip(AROUND_VALUE)
 
 
 def begins_with_label(row: Tag) -> bool:

@@ -22,7 +22,7 @@ from protego import Protego
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from scrape.address import resolve
+from scrape.address import web_address
 from scrape.profile import Profile
 
 AGENT = "persona404"  # the name that robots.txt may address (RFC 9309, 2.2.1)
@@ -31,9 +31,10 @@ PAGE_SECONDS = 60.0  # to fetch, parse and read one page: a small page can parse
 RUN_SECONDS = 4 * 3600.0
 TRIES = 3
 RETRY_STATUS = {429, 500, 502, 503, 504}
+TIMEOUT = (10, 30)  # seconds to connect, and between two pieces of an answer
 RETRY_SECONDS = 30.0  # a page that asks for a longer wait (Retry-After) is not tried again
 REDIRECTS = 5
-LONGEST_NAME = 240  # bytes; a file system takes 255
+FILE_NAME_BYTES = 240  # a file system takes 255
 CHARSET = re.compile(r"charset=\s*[\"']?([\w.:-]+)", re.IGNORECASE)  # in a Content-Type
 ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 
@@ -89,10 +90,8 @@ class Fetcher:
         self.next_request = 0.0  # the moment from which it may be sent, in time.monotonic()
 
     def get(self, url: str, form: Form = None, is_image: bool = False) -> Page:
-        """Fetch the page at `url`, by POST if there is a form. Images are not saved.
-
-        PageError where that fails after the retries; Refused where robots.txt cannot be
-        fetched, or the run has taken RUN_SECONDS."""
+        """Fetch the page at `url`, by POST if there is a form; images are not saved. PageError
+        where that fails after the retries; Refused if robots.txt does, or after RUN_SECONDS."""
         self.check_time()
         if self.profile.pages_dir is not None:
             return saved_page(Path(self.profile.pages_dir), url, form, "" if is_image else ".html")
@@ -112,7 +111,7 @@ class Fetcher:
             raise Refused(f"the run took more than {RUN_SECONDS / 3600:.0f} hours")
 
     def check_robots(self, url: str) -> None:
-        """PageError where robots.txt forbids `url`; the profile may switch it off."""
+        """PageError where robots.txt forbids `url`."""
         if not self.profile.robots:
             return
         origin = urljoin(url, "/")
@@ -122,8 +121,7 @@ class Fetcher:
             raise PageError("robots.txt forbids it")
 
     def fetch_robots(self, origin: str) -> Protego:
-        """The rules of an origin (RFC 9309, 2.3.1): a 4xx allows everything, a 5xx or no
-        answer is Refused."""
+        """The rules of an origin (RFC 9309, 2.3.1): a 4xx allows all; Refused for a 5xx or none."""
         address = urlsplit(origin).netloc + "/robots.txt"
         try:
             page = self.follow(origin + "robots.txt", lambda url: None)
@@ -145,10 +143,9 @@ class Fetcher:
                 return page
             if form is not None:
                 raise PageError("redirects a form, which would lose its fields")
-            try:
-                url = resolve(url, page.location)
-            except ValueError:
-                raise PageError("redirects to something that is not a web address") from None
+            url = web_address(url, page.location)
+            if not url:
+                raise PageError("redirects to something that is not a web address")
         raise PageError(f"more than {REDIRECTS} redirects")
 
     def request(self, url: str, form: Form) -> Page:
@@ -175,14 +172,9 @@ class Fetcher:
 
     def send(self, url: str, form: Form) -> tuple[Page, float]:
         """The answer to one request, and the seconds that it asks to wait (RFC 9110, 10.2.3)."""
+        method, verify = "GET" if form is None else "POST", self.profile.ca_bundle or True
         with self.session.request(
-            "GET" if form is None else "POST",
-            url,
-            data=form,
-            stream=True,
-            timeout=(10, 30),  # seconds to connect, and between two pieces of an answer
-            allow_redirects=False,
-            verify=self.profile.ca_bundle or True,
+            method, url, data=form, stream=True, timeout=TIMEOUT, verify=verify
         ) as answer:
             body = bytearray()
             for chunk in answer.iter_content(65536):
@@ -190,24 +182,15 @@ class Fetcher:
                 if len(body) > PAGE_BYTES:
                     raise PageError(f"more than {PAGE_BYTES // 1_000_000} MB")
         location = answer.headers["Location"] if answer.is_redirect else None
-        if location is not None:  # it is decoded as Latin-1, but most registers send UTF-8
-            with suppress(UnicodeError):
-                location = location.encode("latin-1").decode()
+        with suppress(UnicodeError):  # it is decoded as Latin-1, but most registers send UTF-8
+            location = location and location.encode("latin-1").decode()
         charset = CHARSET.search(answer.headers.get("Content-Type", ""))
-        page = Page(
-            url,
-            answer.status_code,
-            location,
-            charset[1] if charset else None,
-            bytes(body),
-        )
-        try:
+        wait = 0.0
+        with suppress(InvalidHeader, ValueError, OverflowError):
             wait = Retry().parse_retry_after(answer.headers.get("Retry-After", "0"))
-        except (InvalidHeader, ValueError, OverflowError):
-            wait = 0.0
-        if page.status == 429 and wait > RETRY_SECONDS:
+        if answer.status_code == 429 and wait > RETRY_SECONDS:
             raise Refused(f"the register asks to wait {wait:.0f} s (Retry-After)")
-        return page, wait
+        return Page(url, answer.status_code, location, charset and charset[1], bytes(body)), wait
 
 
 def cause_of(error: requests.RequestException) -> str:
@@ -220,15 +203,14 @@ def cause_of(error: requests.RequestException) -> str:
 
 
 def page_path(folder: Path, url: str, form: Form, suffix: str = ".html") -> Path:
-    """The file of a saved page in `folder`: the address's path and query, the form's fields as
-    another query, `index` after a final slash, `suffix` at the end; a long name ends in its
-    hash."""
+    """The file of a saved page: the address's path and query, the form's fields as another query,
+    `index` after a final slash, `suffix` at the end; of a long name the hash."""
     parts = urlsplit(url)
     name = unquote(parts.path).lstrip("/")
     name += "index" if name.endswith("/") or not name else ""
     name += "".join(f"?{query}" for query in (parts.query, urlencode(form or {})) if query)
     head, slash, last = name.rpartition("/")
-    if len(last.encode()) > LONGEST_NAME:
+    if len(last.encode()) > FILE_NAME_BYTES:
         name = head + slash + last[:50] + sha256(last.encode()).hexdigest()
     path = (folder / (name if name.endswith(suffix) else name + suffix)).resolve()
     if not path.is_relative_to(folder.resolve()):

@@ -28,7 +28,7 @@ log = logging.getLogger("persona404.photos")
 
 
 class NoPhoto(PageError):
-    """There is no photo at an address, or none any more."""
+    """What is at an address is no photo of the child."""
 
 
 def fetch_photos(
@@ -52,7 +52,8 @@ def fetch_photos(
             unanswered = 0
         except PageError as error:
             faults[str(error)] += 1
-            jpeg = None if isinstance(error, NoPhoto) else b""
+            is_gone = isinstance(error, NoPhoto) or error.status in (404, 410)
+            jpeg = None if is_gone else b""
             unanswered = unanswered + 1 if isinstance(error, NoAnswer) else 0
             if unanswered == UNANSWERED:
                 refusal = f"{UNANSWERED} in a row were not answered"
@@ -66,8 +67,8 @@ def fetch_photos(
 
 
 def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str]) -> bytes:
-    """The photo at `address`, as it is kept. NoPhoto where there is none any more, or it is one of
-    `others`, as page_of(); PageError and Refused as Fetcher.get()."""
+    """The photo at `address`, as it is kept. NoPhoto where it is none, or is one of `others`, as
+    page_of(); PageError and Refused as Fetcher.get()."""
     try:
         with time_limit(PAGE_SECONDS):
             page = fetcher.get(address, is_image=True)
@@ -76,11 +77,7 @@ def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str]) -> bytes:
             if page_of(page.url) != page_of(address) and page_of(page.url) in others:
                 raise NoPhoto("it leads to another child's")
             return photo_of(page.body)
-    except PageError as error:
-        if error.status in (404, 410):
-            raise NoPhoto(str(error)) from None
-        raise
-    except Refused:
+    except (PageError, Refused):
         raise
     except Exception as error:  # an unforeseen one costs this photo only
         raise PageError(type(error).__name__) from None

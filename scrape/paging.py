@@ -21,7 +21,6 @@ from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, read_cards
 from scrape.document import Document, json_text, parse_html, parse_json, value_at
 from scrape.fetch import PAGE_SECONDS, PageError, Refused, time_limit
-from scrape.profile import as_tuple
 
 READINGS = 4
 MAX_PAGES = 200  # of a list; a longer one is taken for endless
@@ -74,7 +73,7 @@ def read_list(context: RunContext, stored_ids: AbstractSet[str]) -> list[Card]:
 
 def read_once(context: RunContext, stored_ids: AbstractSet[str]) -> list[Card]:
     """The cards of one reading."""
-    lists = [read_start(context, start) for start in as_tuple(context.profile.start)]
+    lists = [read_start(context, start) for start in context.profile.start]
     cards = list(itertools.chain(*lists))
     missing = len(stored_ids - context.seen)
     if cards and [] in lists and missing >= MISSING and not context.profile.may_be_empty:
@@ -91,12 +90,10 @@ def read_start(context: RunContext, start: str) -> list[Card]:
     pages_of = numbered_pages if context.profile.is_numbered else linked_pages
     for page in pages_of(context, start):
         log.info("list page %d: %d cards", page.number, len(page.cards))
-        for card in page.cards:
-            if card.id:
-                context.seen.add(card.id)
+        context.seen.update(card.id for card in page.cards if card.id)
         context.progress(f"list page {page.number}, {len(context.seen)} persons")
         pages.append(page)
-    cards = list(itertools.chain(*(page.cards for page in pages)))
+    cards = [card for page in pages for card in page.cards]
     cut = [page.number for page in pages if page.cards and not page.ended]
     if cut and any(page.cards and page.ended for page in pages):
         raise Spoilt(f"list page {cut[0]} has no </html>, unlike others: it was cut")
@@ -111,10 +108,10 @@ def read_start(context: RunContext, start: str) -> list[Card]:
 def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     """Follow the links to the next page, until there is none, or one to the page itself. Without
     `next` in the profile there is one page."""
-    address: str | None = start
+    address = start
     read: set[str] = set()
     keys: set[str] = set()
-    while address is not None:
+    while True:
         page = next_page(context, address)
         new = {card.key for card in page.cards} - keys
         if read and bool(new) != bool(keys):
@@ -122,12 +119,13 @@ def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
             raise Spoilt(f"list page {empty} has nobody new, unlike the page beside it")
         yield page
         keys |= new
-        if page.next and page_of(page.next) in (page_of(address), page_of(page.url)):
+        here = {page_of(address), page_of(page.url)}
+        if page.next is None or page_of(page.next) in here:
             return
-        read |= {page_of(address), page_of(page.url)}
-        address = page.next
-        if address and page_of(address) in read:
+        if page_of(page.next) in read:
             raise Spoilt(f"the next link of list page {page.number} leads to an earlier page")
+        read |= here
+        address = page.next
 
 
 def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
@@ -159,42 +157,41 @@ def next_page(
 ) -> ListPage:
     """Read one more page of the list. Refused over MAX_PAGES."""
     context.page_number += 1
+    where = f"list page {context.page_number}"
     if context.page_number > MAX_PAGES:
         raise Refused(f"more than {MAX_PAGES} list pages")
     try:
-        return read_page(context, address, number)
+        with time_limit(PAGE_SECONDS):
+            return read_page(context, address, number)
+    except RecursionError:
+        raise Spoilt(f"{where} cannot be read: it is nested too deeply") from None
     except PageError as error:
         if error.status in (401, 403):
-            raise Refused(
-                f"list page {context.page_number}: HTTP {error.status}: the register does not admit"
-                " this program; ask its operators for access (registers/README.md)"
-            ) from None
+            reason = f"HTTP {error.status}: the register does not admit this program"
+            advice = "ask its operators for access (registers/README.md)"
+            raise Refused(f"{where}: {reason}; {advice}") from None
         missing = (404, 410) if context.profile.records is None else (400, 404, 410)
         if may_be_missing and error.status in missing:
             return ListPage(context.page_number, address, [], None, 0, 0, False)
-        raise Spoilt(f"list page {context.page_number} cannot be read: {error}") from None
+        raise Spoilt(f"{where} cannot be read: {error}") from None
 
 
 def read_page(context: RunContext, address: str, number: int) -> ListPage:
     """Read the list page at `address`, with `number` for {page}. PageError where that fails."""
     profile = context.profile
-    form = profile.form and {k: v.replace("{page}", str(number)) for k, v in profile.form.items()}
     parse = parse_html if profile.records is None else parse_json
-    try:
-        with time_limit(PAGE_SECONDS):
-            page = context.fetcher.get(address.replace("{page}", str(number)), form)
-            document = parse(page, profile.encoding)
-            return ListPage(
-                context.page_number,
-                page.url,
-                list(read_cards(context, document)),
-                next_address(context, document),
-                context.usage.highest_number(profile.last_page, document.root),
-                context.usage.highest_number(profile.total, document.root),
-                profile.records is not None or b"</html" in page.body.lower(),
-            )
-    except RecursionError:
-        raise PageError("it is nested too deeply") from None
+    form = profile.form and {k: v.replace("{page}", str(number)) for k, v in profile.form.items()}
+    page = context.fetcher.get(address.replace("{page}", str(number)), form)
+    document = parse(page, profile.encoding)
+    return ListPage(
+        number=context.page_number,
+        url=page.url,
+        cards=list(read_cards(context, document)),
+        next=next_address(context, document),
+        last=context.usage.highest_number(profile.last_page, document.root),
+        total=context.usage.highest_number(profile.total, document.root),
+        ended=profile.records is not None or b"</html" in page.body.lower(),
+    )
 
 
 def next_address(context: RunContext, document: Document) -> str | None:

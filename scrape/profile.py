@@ -1,10 +1,8 @@
-"""A register's profile: the TOML file that says how the register's pages are read.
-
-`load_profile` makes a Profile of it. The keys are declared and checked here; registers/README.md
-explains them to authors of profiles.
-"""
+"""A register's profile: a TOML file that says how its pages are read (registers/README.md)."""
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -13,22 +11,27 @@ import msgspec
 import soupsieve
 import webencodings
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, force_setattr, replace
 
 from model import SettingError
 from scrape.address import https, resolve
 
-# fmt: off
 MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agosto",
-          "septiembre", "octubre", "noviembre", "diciembre")
-# fmt: on
+          "septiembre", "octubre", "noviembre", "diciembre")  # fmt: skip
 # A name of several children: "Ana X y Luis X", "Ana / Luis". Not "Ramón y Cajal", with only one
 # word after its "y", nor "y de la Cruz".
 SEVERAL = r"[/;&+]|\sy\s+(?!del?\s)\S+\s+\S"
 
 LIST_KEYS = ("fields.url", "file_url", "last_page", "total")
 
-Texts = str | tuple[str, ...]
+TEXTS_KEYS = ("start", "month_words", "year_words", "missing", "no_photo", "hosts")
+CHECKS: dict[str, Callable[[str], object]] = {
+    "a CSS selector": soupsieve.compile,
+    "a regular expression": re.compile,
+    "an http or https address": partial(resolve, ""),
+}
+
+Texts = str | tuple[str, ...]  # one or several; a Profile has made a tuple of each
 Line = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{0,100}\Z")]
 
 
@@ -50,7 +53,7 @@ class Way(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("needs one of `card` and `file`")
         if "{}" not in self.template:
             raise ValueError("`template` has no {}")
-        check_pattern("pattern", self.pattern)
+        check("pattern", "a regular expression", self.pattern)
 
     @property
     def separator(self) -> str:
@@ -127,9 +130,11 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     pages_dir: str | None = field(default=None, name="pages")
 
     def __post_init__(self) -> None:
-        check_selector("card", self.card)
-        check_selector("next", self.next if self.records is None else None)
-        check_pattern("several", self.several)
+        for key in TEXTS_KEYS:
+            force_setattr(self, key, as_tuple(getattr(self, key)))
+        check("card", "a CSS selector", self.card)
+        check("next", "a CSS selector", self.next if self.records is None else None)
+        check("several", "a regular expression", self.several)
         if (self.card is None) == (self.records is None):
             raise ValueError("needs one of `card` (HTML lists) and `records` (JSON lists)")
         for key, ways in self.way_lists.items():
@@ -137,12 +142,12 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
                 if not way.on_card and key in LIST_KEYS:
                     raise ValueError(f"`{key}[{i}]` needs `card`: it is read on the list page")
                 self.check_place(f"{key}[{i}]", way)
-        check_address("placeholder", self.placeholder)
-        check_address("website", self.website)
-        if not as_tuple(self.start):
+        check("placeholder", "an http or https address", self.placeholder)
+        check("website", "an http or https address", self.website)
+        if not self.start:
             raise ValueError("`start` has no address")
-        for address in as_tuple(self.start):
-            check_address("start", address.replace("{page}", "1"))
+        for address in self.start:
+            check("start", "an http or https address", address.replace("{page}", "1"))
         if self.next and self.is_numbered:
             raise ValueError("`next` does not go with {page}")
         if self.last_page and not self.is_numbered:
@@ -153,7 +158,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def check_place(self, name: str, way: Way) -> None:
         if (self.records if way.on_card else self.file_record) is None:
             for selector in way.places:
-                check_selector(name, selector)
+                check(name, "a CSS selector", selector)
         elif way.label or way.attr:
             raise ValueError(f"`{name}`: `label` and `attr` do not go with JSON")
 
@@ -161,15 +166,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def way_lists(self) -> dict[str, tuple[Way, ...]]:
         """The ways of each key that takes some, such as `pass_over` and `fields.edad`."""
         keys = ("file_url", "pass_over", "last_page", "total")
-        fields = asdict(self.fields)
-        lists = {f"fields.{name}": ways for name, ways in fields.items()}
-        return {key: getattr(self, key) for key in keys} | lists
-
-    @property
-    def card_ways(self) -> set[Way]:
-        """The ways to a field or to the file page that are followed on each card."""
-        ways = sum(astuple(self.fields), self.file_url)
-        return {way for way in ways if way.on_card}
+        fields = {f"fields.{name}": ways for name, ways in asdict(self.fields).items()}
+        return {key: getattr(self, key) for key in keys} | fields
 
     def stamps(self, on_card: bool) -> tuple[Way, ...]:
         """The ways of `pass_over` for the card, or for the file page."""
@@ -177,19 +175,18 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     def means_no_photo(self, address: str) -> bool:
         """Whether the image at `address` says that there is no photo."""
-        parts = (*as_tuple(self.no_photo), https(self.placeholder or "no address"))
+        parts = (*self.no_photo, https(self.placeholder or "no address"))
         return any(part in https(address) for part in parts)
 
     @property
     def is_numbered(self) -> bool:
         """Whether list pages are counted in the address or in the form."""
-        return "{page}" in "".join((*as_tuple(self.start), *(self.form or {}).values()))
+        return "{page}" in "".join((*self.start, *(self.form or {}).values()))
 
     @property
     def own_hosts(self) -> set[str]:
         """The only hosts that are ever asked for a page; with the port, if one is given."""
-        starts = {urlsplit(resolve("", address)).netloc for address in as_tuple(self.start)}
-        return starts.union(as_tuple(self.hosts))
+        return {urlsplit(resolve("", address)).netloc for address in self.start}.union(self.hosts)
 
 
 def as_tuple(texts: Texts | None) -> tuple[str, ...]:
@@ -197,26 +194,14 @@ def as_tuple(texts: Texts | None) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else texts or ()
 
 
-def check_selector(key: str, selector: str | None) -> None:
+def check(key: str, kind: str, text: str | None) -> None:
+    """ValueError that names `key`, unless its text is of that kind (CHECKS) or there is none."""
     try:
-        soupsieve.compile(selector or "*")
-    except (soupsieve.SelectorSyntaxError, NotImplementedError) as error:
-        raise ValueError(f"`{key}` is not a CSS selector: {str(error).splitlines()[0]}") from None
-
-
-def check_pattern(key: str, pattern: str | None) -> None:
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise ValueError(f"`{key}` is not a regular expression: {error}") from None
-
-
-def check_address(key: str, address: str | None) -> None:
-    try:
-        if address:
-            resolve("", address)
-    except ValueError:
-        raise ValueError(f"`{key}` is not an http or https address: {address}") from None
+        if text:
+            CHECKS[kind](text)
+    except (ValueError, re.error, soupsieve.SelectorSyntaxError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"`{key}` is not {kind}: {text!r}: {reason}") from None
 
 
 def load_profile(path: Path) -> Profile:

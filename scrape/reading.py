@@ -1,11 +1,8 @@
 """One reading of a whole register.
 
-    Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
-
-All list pages are read before the first file page.
+Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
 """
 
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from itertools import combinations
@@ -17,14 +14,12 @@ from scrape.cards import Card, RunContext, says_found
 from scrape.document import text_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.paging import read_list
-from scrape.record import Record, RecordError, check_stamp, read_person
+from scrape.record import Record, RecordError, read_person
 from scrape.ways import profile_parts
 
 
 def read_register(
-    fetcher: Fetcher,
-    progress: Callable[[str], None],
-    stored_ids: AbstractSet[str] = frozenset(),
+    fetcher: Fetcher, progress: Callable[[str], None], stored_ids: AbstractSet[str] = frozenset()
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
@@ -40,9 +35,9 @@ def read_register(
         placeholder=https(fetcher.profile.placeholder or ""),
     )
     joined = join_cards(cards, reading)
-    files = (page_of(card.detail_url) for card in joined if card.detail_url)
-    context.cards_per_file = Counter(files)
-    context.names = {name_key(card.name) for card in joined if card.name}
+    linked = [card for card in joined if card.id]
+    context.cards_per_file.update(page_of(card.detail_url) for card in linked if card.detail_url)
+    context.names = {name_key(card.name) for card in linked if card.name}
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
@@ -50,42 +45,37 @@ def read_register(
     for card in joined:
         if card.id in context.disputed and card.id in reading.persons:
             del reading.persons[card.id]
+            reading.photos.pop(card.id, None)  # it may be another child's
             reason = "a redirect led to it and to that of another card"
-            reading.unreadable.append(card.skipped(card.id, "file page", reason))
+            reading.unreadable.append(card.skipped("file page", reason))
     reading.parts = profile_parts(fetcher.profile, context.usage)
     return reading
 
 
 def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
     """One card for each file page: what one lacks, the others fill in, and a stamp on any counts.
-    Cards with one link and names that do not agree are unreadable, like cards without a link."""
-    by_id: dict[str | None, list[Card]] = {}
+    Cards with one link and names that do not agree are unreadable. Those without a link stay."""
+    by_id: dict[str, list[Card]] = {}
     for card in cards:
         by_id.setdefault(card.id, []).append(card)
-    for card in by_id.pop(None, []):
-        try:
-            check_stamp(card.stamp)
-            raise RecordError("url", "no link to the register's hosts")
-        except RecordError as error:
-            getattr(reading, error.kind).append(card.skipped(None, *error.args))
-    joined = []
-    for first, *others in by_id.values():
-        if any(card.stored_url != first.stored_url for card in others):
+    joined = by_id.pop("", [])
+    for same in by_id.values():
+        if len({card.stored_url for card in same}) > 1:
             raise Refused("two different files have one id")
-        names = [card.name for card in (first, *others) if card.name]
+        names = [card.name for card in same if card.name]
         agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
-        files = {page_of(card.detail_url) for card in (first, *others) if card.detail_url}
+        files = {page_of(card.detail_url) for card in same if card.detail_url}
         if not agree or len(files) > 1:
             other = "file page" if agree else "name"
             reason = f"another card with another {other} has the same link"
-            reading.unreadable += [card.skipped(None, "url", reason) for card in (first, *others)]
+            for card in same:  # the link is nobody's
+                reading.unreadable.append(card.skipped("url", reason)._replace(id=None))
             continue
+        first, *others = same
         for card in others:
-            first.stamp, first.name = first.stamp or card.stamp, first.name or card.name
-            first.says_found |= card.says_found
-            first.detail_url = first.detail_url or card.detail_url
-            for way, text in card.texts.items():
-                first.texts[way] = first.texts[way] or text
+            for name in ("name", "stamp", "says_found", "detail_url"):
+                setattr(first, name, getattr(first, name) or getattr(card, name))
+            first.texts = {way: text or card.texts[way] for way, text in first.texts.items()}
         joined.append(first)
     return joined
 
@@ -105,7 +95,7 @@ def read_record(reading: Reading, record: Record) -> None:
     except Refused:
         raise
     except RecordError as error:
-        getattr(reading, error.kind).append(card.skipped(card.id, *error.args))
+        getattr(reading, error.kind).append(card.skipped(*error.args))
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
         reason = str(error) if isinstance(error, PageError) else type(error).__name__
-        reading.unreadable.append(card.skipped(card.id, "record", reason))
+        reading.unreadable.append(card.skipped("record", reason))

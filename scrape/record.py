@@ -4,8 +4,7 @@
       |--its file page--> is it this card's? stamped? gone?--> skipped
       '--each field--> Person, or unreadable
 
-For each field the profile's ways are tried in order, each on the source that it names. The file
-page is fetched only if a field or a stamp needs it.
+The file page is fetched only if a field or a stamp needs it.
 """
 
 import re
@@ -19,7 +18,7 @@ from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, first_name
 from scrape.document import NOT_TEXT, Document, parse_html, parse_json, value_at
 from scrape.fetch import Fetcher, PageError
-from scrape.profile import Profile, as_tuple
+from scrape.profile import Profile
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
 
 
@@ -72,11 +71,10 @@ def read_file(address: str, fetcher: Fetcher) -> Document:
     if profile.file_record is None:
         return parse_html(page, profile.encoding)
     document = parse_json(page, profile.encoding)
-    record = value_at(document.root, profile.file_record)
+    path = profile.file_record
+    record = value_at(document.root, path)
     if not isinstance(record, dict):
-        raise PageError(
-            f"there is no record at {profile.file_record!r} (profile key `file_record`)"
-        )
+        raise PageError(f"there is no record at {path!r} (profile key `file_record`)")
     return document._replace(root=record)
 
 
@@ -110,6 +108,8 @@ def read_person(record: Record) -> Person:
     """The person, the photo's address as it is fetched. RecordError names the first field that is
     missing or malformed."""
     check_stamp(record.card.stamp)
+    if not record.card.id:
+        raise RecordError("url", "no link to the register's hosts")
     if record.profile.fields.nombre[0].on_card:
         check_one_child(record, record.card.name)
     limit = record.profile.max_age
@@ -131,7 +131,7 @@ def read_person(record: Record) -> Person:
     for field_name, value in fields.items():
         if not value:
             raise fault_of(record, field_name)
-    return Person(id=record.card.id or "", url=record.card.stored_url, **fields)
+    return Person(id=record.card.id, url=record.card.stored_url, **fields)
 
 
 def check_stamp(stamp: str) -> None:
@@ -170,14 +170,18 @@ def texts_of(record: Record, field_name: str) -> Iterator[str]:
 
 
 def parse(record: Record, field_name: str, text: str) -> Any:
-    """The value of a field in `text`, or None."""
+    """The value of a field in `text`, or None; of a photo the address, as it is fetched."""
     profile = record.profile
     if field_name in ("fecha", "nacimiento"):
         return read_date(text, profile.months, record.context.today)
     if field_name == "edad":
-        return read_age(text, as_tuple(profile.month_words), as_tuple(profile.year_words))
+        return read_age(text, profile.month_words, profile.year_words)
     if field_name == "foto":
-        return read_photo(record, text)
+        address = web_address("", text)
+        if not profile.means_no_photo(address):
+            return address or None
+        record.context.usage.keys.add("no_photo")
+        return None
     return read_name(text) if field_name == "nombre" else read_place(text)
 
 
@@ -197,12 +201,3 @@ def age_of(record: Record) -> Age | None:
         if age and any(texts_of(record, "edad")):
             record.context.usage.unread_ages.add(record.card.key)
     return age
-
-
-def read_photo(record: Record, text: str) -> str | None:
-    """The photo's address, as it is fetched; None for an image that means "no photo"."""
-    address = web_address("", text)
-    if record.profile.means_no_photo(address):
-        record.context.usage.keys.add("no_photo")
-        return None
-    return address or None

@@ -1,8 +1,4 @@
-"""From a text to a name, a place, a date or an age.
-
-Each function returns None where the text has no such value. They are pure, except that a time in
-UTC is read in the process's time zone.
-"""
+"""From a text to a name, a place, a date or an age; None where the text has no such value."""
 
 import html
 import re
@@ -10,6 +6,7 @@ from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
 from names import comparable
+from scrape.profile import Texts
 
 # Control characters, bidirectional overrides, characters without width: no part of a name.
 INVISIBLE = re.compile(
@@ -50,10 +47,9 @@ ZERO_FRACTION = re.compile(r"[.,]0+\b")
 YEARS = """an ani anio anios anni anno annee annees ano anos ans any anys ar arig arige ev eves
     godina godine godinu jaar jahr jahre jahren jahrig jahrige jarig lat lata let leta leti leto rok
     roku roky rokov vuotta vuotias yas yasinda year years yo yr yrs"""
-MONTHS = """ay aylik honap honapos kuukautta luni maand maanden manad manader maned
-    maneder mes mese mesec meseca meseci mesecev meses mesi mesiac mesiace mesiacov mesic mesice
-    mesicu mesos miesiac miesiace miesiecy mjesec mjeseca mjeseci mo mois monat monate monaten month
-    months mos"""
+MONTHS = """ay aylik honap honapos kuukautta luni maand maanden manad manader maned maneder mes mese
+    mesec meseca meseci mesecev meses mesi mesiac mesiace mesiacov mesic mesice mesicu mesos miesiac
+    miesiace miesiecy mjesec mjeseca mjeseci mo mois monat monate monaten month months mos"""
 OLDEST = 120
 
 
@@ -68,16 +64,14 @@ class Age(NamedTuple):
         return self.number // 12 if self.in_months else self.number
 
     def __str__(self) -> str:
-        if self.in_months:
-            return "1 mes" if self.number == 1 else f"{self.number} meses"
-        return "1 año" if self.number == 1 else f"{self.number} años"
+        one, many = ("mes", "meses") if self.in_months else ("año", "años")
+        return f"{self.number} {one if self.number == 1 else many}"
 
 
 def clean(text: str) -> str:
     """`text` on one line, without markup, entities, invisible characters, repeated spaces."""
-    text = MARKUP.sub(" ", html.unescape(text))
-    text = INVISIBLE.sub("", " ".join(text.split()))
-    return " ".join(text.split())
+    words = MARKUP.sub(" ", html.unescape(text)).split()
+    return " ".join(INVISIBLE.sub("", " ".join(words)).split())
 
 
 def read_name(text: str) -> str | None:
@@ -137,13 +131,9 @@ def month_number(word: str, months: tuple[str, ...]) -> int:
     return next((i for i, name in enumerate(months, 1) if comparable(name).startswith(words)), 0)
 
 
-def read_age(
-    text: str, month_words: tuple[str, ...] = (), year_words: tuple[str, ...] = ()
-) -> Age | None:
-    """The first age in `text`, in years where the number has no unit. `month_words` and
-    `year_words` are units besides MONTHS and YEARS.
-
-    None for two ages ("12 y 14 años", "3 a 5 meses"), for fractions, and for other units."""
+def read_age(text: str, month_words: Texts = (), year_words: Texts = ()) -> Age | None:
+    """The first age in `text`, in years where the number has no unit; the words are units besides
+    MONTHS and YEARS. None for two ages ("12 y 14 años", "3 a 5 meses"), fractions, other units."""
     text = clean(text).casefold()
     ages = NUMBER_AND_UNIT.findall(text)
     if not ages or text.startswith("-") or TWO_AGES.search(ZERO_FRACTION.sub("", text)):

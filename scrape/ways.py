@@ -1,9 +1,4 @@
-"""What the ways of a profile yield in a card, a file page or a JSON record, and how far they got.
-
-way, scope --extract--> text                (fields)
-ways, scope --find_stamp--> text            (pass_over)
-ways, scope --highest_number--> number      (last_page, total)
-"""
+"""What a profile's ways yield in a card, a file page or a JSON record, and how far they got."""
 
 import re
 from collections.abc import Iterator
@@ -16,21 +11,16 @@ from bs4 import Tag
 
 from names import comparable, unaccented
 from scrape.document import NOT_TEXT, after_label, json_text, value_at, visible_text
-from scrape.profile import Profile, Texts, Way, as_tuple
+from scrape.profile import Profile, Texts, Way
 
 ANY_STAMP = r"^(?!(?:false|0)$)\S"  # APIs write false or 0 for none: test_a_stamp_in_a_record
 NUMBER = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{3})*(?![0-9])")
 
 Scope = Any  # a Tag, or a JSON value
 
-
-# How far a way got.
+# How far a way got, and what is wrong then.
 NO_PLACE, PLACE_ONLY, COMPLETE = range(3)
-FAULTS = (
-    "matches nothing anywhere",
-    "its place is there, but not its label, pattern or text",
-    "",
-)
+FAULTS = ("matches nothing anywhere", "its place is there, but not its label, pattern or text", "")
 
 
 @dataclass
@@ -46,10 +36,8 @@ class Usage:
         self.matches[way] = max(match, self.matches.get(way, NO_PLACE))
 
     def extract(self, way: Way, scope: Scope) -> str:
-        """What `way` yields in `scope`: of each place and label the first text, joined; or "".
-
-        Of a JSON list all texts are joined, if the way has a `join`; otherwise, and where an
-        object is, NOT_TEXT."""
+        """What `way`, of a field, yields: of each place and label the first text, joined; or "".
+        Of a JSON list all texts, if the way has a `join`; else, like an object, it is NOT_TEXT."""
         pieces = []
         for place, label in product(way.places, way.labels):
             texts = (self.matching_part(way, t) for t in self.texts_at(way, scope, place, label))
@@ -63,7 +51,7 @@ class Usage:
         return way.template.replace("{}", way.separator.join(pieces))
 
     def highest_number(self, ways: tuple[Way, ...], scope: Scope) -> int:
-        """The highest number in what `ways` yield, 0 for none. "1.234" and "1,234" are 1234."""
+        """The highest number that `ways`, of last_page or total, yield, or 0; "1.234" is 1234."""
         numbers = [0]
         for way in ways:
             for text in self.all_texts(way, scope):
@@ -73,14 +61,12 @@ class Usage:
         return max(numbers)
 
     def find_stamp(self, ways: tuple[Way, ...], scope: Scope) -> str:
-        """The first text in `scope` that one of `ways`, of pass_over, takes for a stamp, or ""."""
-        stamps = [self.match_stamp(way, scope) for way in ways]
-        return next(filter(None, stamps), "")
+        """The first stamp that one of `ways`, of pass_over, finds, or ""."""
+        return next(filter(None, [self.match_stamp(way, scope) for way in ways]), "")
 
     def match_stamp(self, way: Way, scope: Scope) -> str:
-        """The text that the way's pattern matches; without a pattern any text but "false" and
-        "0", or the element itself if the way is only a selector; NOT_TEXT for an object. Compared
-        on one line, without case, accents, invisible characters."""
+        """The text that the way's pattern matches, on one line, without case and accents. Without
+        a pattern any text but "false" and "0", or the mere element; NOT_TEXT for an object."""
         bare = not way.pattern and not way.label and not way.attr and isinstance(scope, Tag)
         pattern = unaccented(way.pattern or ANY_STAMP)
         for text in self.all_texts(way, scope):
@@ -97,7 +83,7 @@ class Usage:
             yield from self.texts_at(way, scope, place, label)
 
     def texts_at(self, way: Way, scope: Scope, place: str, label: str | None) -> Iterator[str]:
-        """The texts at a place of `way`: one for each element, label or value there."""
+        """raw_texts(), whose success is noted."""
         self.note(way, NO_PLACE)
         for text in raw_texts(way, scope, place, label):
             self.note(way, PLACE_ONLY)
@@ -112,8 +98,9 @@ class Usage:
             match = re.search(way.pattern, text, re.IGNORECASE)
             groups = (match.groups() or (match[0],)) if match else ()
             part = way.separator.join(group.strip() for group in groups if group)
-        is_missing = self.missing and comparable(part) in map(comparable, as_tuple(self.missing))
-        return "" if is_missing else part
+        if self.missing and comparable(part) in map(comparable, self.missing):
+            return ""
+        return part
 
 
 def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:

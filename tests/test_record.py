@@ -6,6 +6,7 @@ from model import ids_of, person_id
 from scrape.values import Age
 from support.register import Listed, Register, slugs
 from support.scrape import edit_profile, read
+from support.web import Answer
 
 pytestmark = pytest.mark.no_sockets
 NO_PHOTO = "and the profile has no placeholder"
@@ -101,3 +102,15 @@ def test_an_unforeseen_error_costs_one_record(
     (ana,) = reading.unreadable
     assert (ana.id, ana.reason) == (register.id("ana"), "ZeroDivisionError")
     assert len(reading.persons) == 3
+
+
+def test_files_that_redirect_to_one_page_give_no_person_and_no_photo(register: Register) -> None:
+    edit_profile(register, '[{ card = "a" }]', '[{ file = "h1" }, { card = "a" }]')
+    ana = Listed("ana")
+    register.web.put("/lista?n=1", "<ul><li><a href=/file/x>Ana</a><li><a href=/file/y>Prueba</a>")
+    for slug in "xy":
+        register.web.pages[f"/file/{slug}"] = Answer(302, headers=(("Location", "/file/ana"),))
+    register.web.put("/file/ana", f"<h1>{ana.nombre}</h1>{ana.details}")
+    reading = read(register)
+    assert ids_of(reading.unreadable) == {register.id("x"), register.id("y")}
+    assert (reading.persons, reading.photos) == ({}, {})
