@@ -30,6 +30,7 @@ from store.views import VIEWS_BY_SITE, utc_day
 
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
+AND = ("and", "und", "et", "e", "y", "i", "ja")
 SHARED = 3  # so many persons with one photo are a mistake
 
 
@@ -43,7 +44,8 @@ def summary(reading: Reading) -> str:
     return (
         f"{reading.page_count} list pages, {len(reading.persons)} persons, "
         f"{len(reading.unreadable)} unreadable, {len(reading.stamped)} stamped, "
-        f"{len(reading.gone)} gone, {len(reading.excluded)} over max_age or several children"
+        f"{len(reading.gone)} gone, {len(reading.excluded)} over max_age, "
+        f"{len(reading.several)} with several children"
     )
 
 
@@ -69,6 +71,7 @@ def dry_run(
     changes, outcome, reason = decide(stored, reading, hidden, profile.max_unreadable, force)
     show_reading(reading, set(hidden.cards))
     show_faults(reading)
+    show_joined_names(reading, profile.several)
     print(f"read: {summary(reading)}")
     if profile.photos and has_photos:
         print(f"photos: {try_photos(fetcher, reading.photos)}")
@@ -93,7 +96,7 @@ def show_reading(reading: Reading, hidden: set[str]) -> None:
         print("  ".join(map(str.ljust, row, widths)).rstrip() + mark)
     if not on_terminal:
         print(*reading.persons, sep="\n")
-    for kind in ("unreadable", "stamped", "gone", "excluded"):
+    for kind in ("unreadable", "stamped", "gone", "excluded", "several"):
         for record in getattr(reading, kind):
             print(f"{kind}: {describe(record)}")
             if on_terminal:
@@ -116,6 +119,16 @@ def show_faults(reading: Reading) -> None:
             if count >= SHARED:
                 shown = f": {shared}" if sys.stdout.isatty() else ""
                 print(f"in the profile: {count} persons have the same {what}{shown}")
+
+
+def show_joined_names(reading: Reading, several: str) -> None:
+    """Print which of AND stand in names, unless `several` looks for them."""
+    for word in AND:
+        names = [p.nombre for p in reading.persons.values() if f" {word} " in p.nombre.casefold()]
+        if names and several and not re.search(several, f"A {word} B C", re.IGNORECASE):
+            shown = f": {names[0]}" if sys.stdout.isatty() else ""
+            count = len(names)
+            print(f'in the profile: `several` does not look for "{word}", in {count} names{shown}')
 
 
 def explain(settings: Settings, profile: Profile, address: str) -> int:
@@ -179,18 +192,21 @@ def report(database: Path, days: int, as_csv: bool) -> int:
 
 
 def hide_person(who: str, register: str, database: Path) -> int:
-    """Take a person off the list at once and for good. `who` is an id or the address of a file
+    """Take a child off the list at once and for good. `who` is an id or the address of a file
     page. SettingError where it is neither."""
     ids = possible_ids(who, register)
     with open_register(database, register) as db:
-        id, was = hide(db, ids)
+        done = hide(db, ids)
         empty_wal(db)
-    where = {
-        "listed": "on the list and is off it",
-        "hidden": "hidden already",
-        "unknown": "NOT on the list: is the id or address right?",
-    }
-    print(f"{database}: {id} is hidden from now on; the person was {where[was]}")
+    was = "NOT on the list: is the id or address right?"
+    if done.off:
+        was = "on the list and is off it"
+    elif done.was_hidden:
+        was = "hidden already"
+    print(f"{database}: {done.id} is hidden from now on; the person was {was}")
+    for what, others in (("also off the list", done.off - {done.id}), ("alike", done.alike)):
+        if others:
+            print(f"{what}: {' '.join(sorted(others))}")
     return 0
 
 
@@ -209,10 +225,10 @@ def possible_ids(who: str, register: str) -> list[str]:
         return [who]
     try:
         address = resolve("", who)
-    except ValueError:
+    except ValueError as error:
         raise SettingError(
-            f"{who} is no id of the register {register}: they are {register}-NUMBER; nor is it the"
-            " https address of a file page"
+            f"{who} is no id of the register {register} ({register}-NUMBER), nor the address of a"
+            f" file page: {error}"
         ) from None
     forms = [https(address)]
     for keep in (False, True):
@@ -223,11 +239,12 @@ def possible_ids(who: str, register: str) -> list[str]:
 
 
 def show_who(text: str, register: str, database: Path) -> int:
-    """Print the stored persons whose name contains `text`; elsewhere than on a terminal, the ids
-    only."""
+    """Print the stored persons whose name contains `text`, or to whom that id leads; elsewhere than
+    on a terminal, the ids only."""
     with open_register(database, register) as db:
+        led_to = {id for (id,) in db.execute("SELECT person FROM known WHERE id = ?", [text])}
         for person in stored_persons(db).values():
-            if comparable(text) in comparable(person.nombre):
+            if comparable(text) in comparable(person.nombre) or person.id in led_to:
                 shown = (person.id, person.nombre, person.url)
                 print("  ".join(shown if sys.stdout.isatty() else shown[:1]))
     return 0

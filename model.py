@@ -1,12 +1,14 @@
 """What the rooms hand to each other: a person, a reading, what is stored, what is to change.
 
-Every module may import this one; it imports nothing of ours.
+Every module may import this one; it imports names.py alone.
 """
 
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from names import name_key
 
 
 class SettingError(ValueError):
@@ -24,6 +26,11 @@ class Person(NamedTuple):
     foto: str
     url: str
 
+    @property
+    def name_and_date(self) -> tuple[str, ...]:
+        """What tells a child from others: the words of the name, in any order, and the date."""
+        return (*name_key(self.nombre), self.fecha)
+
 
 class Skipped(NamedTuple):
     """A card that gave no person. No log may tell `nombre`, `href` or `text`."""
@@ -36,6 +43,7 @@ class Skipped(NamedTuple):
     nombre: str | None = None  # of the card
     href: str | None = None  # of its link
     text: str = ""  # what could not be read
+    children: int = 1  # how many it names
 
 
 @dataclass
@@ -45,15 +53,19 @@ class Reading:
     persons: dict[str, Person] = field(default_factory=dict)  # by id
     photos: dict[str, str] = field(default_factory=dict)  # addresses, as they are fetched, by id
     unreadable: list[Skipped] = field(default_factory=list)
-    excluded: list[Skipped] = field(default_factory=list)  # over max_age, or several children
+    several: list[Skipped] = field(default_factory=list)  # names several children
+    excluded: list[Skipped] = field(default_factory=list)  # over max_age
     stamped: list[Skipped] = field(default_factory=list)  # pass_over matched
     gone: list[Skipped] = field(default_factory=list)  # the file page answers 410
+    stamped_persons: dict[str, Person] = field(default_factory=dict)  # those with a namesake
+    doubles: dict[str, str] = field(default_factory=dict)  # id of a second address -> the first's
     seen: set[str] = field(default_factory=set)  # ids on any of the run's readings of the list
     card_count: int = 0  # on the list, of whatever person
     page_count: int = 0  # of list pages
     placeholder: str = ""  # the address that stands for "no photo"
-    found_on_cards: int = 0  # how many cards of `persons` say that somebody was found
-    found_on_files: int = 0  # how many of their file pages do
+    found_on_cards: set[str] = field(default_factory=set)  # cards that say "found", by id or number
+    found_on_files: set[str] = field(default_factory=set)  # file pages that do
+    start: str = ""  # the profile's start addresses
     parts: dict[str, str] = field(default_factory=dict)  # of the profile -> "" or its fault
 
     @property
@@ -66,17 +78,22 @@ class Stored(NamedTuple):
     """What the database knows when a run begins."""
 
     persons: dict[str, Person]  # the active ones, by id
-    stamped: set[str]  # ids that carried a stamp once
+    former: dict[str, str | None]  # ids that they had before -> id; None: it stood for two children
+    stamped: dict[str, str]  # ids stamped in the last good run -> keyed hash of the name, or ""
+    key: bytes  # of these hashes
     expired: set[str]  # ids of persons who could not be read for 14 days
-    longest_list: int  # cards of the longest list of a good run in the last 7 days
+    left_lately: int  # how many left within seven days, since the last forced run
     days_since_good: float | None  # None before the first good run
     matched_parts: set[str]  # of the profile, in the last good run
+    start: str  # the profile's start addresses in that run
 
 
 class Hidden(NamedTuple):
     """The hidden children on the list (store/hidden.py, recognise)."""
 
     cards: dict[str, str]  # id on the list -> id under which the child was hidden
+    taught: set[tuple[str, str]]  # what these cards teach: a mark, and that id
+    doubtful: set[str]  # ids with the photo or the address of a hidden child, and nothing else
     missing: set[str]  # those who were on the list in the last run and are not recognised now
 
 
@@ -84,14 +101,18 @@ class Hidden(NamedTuple):
 class Changes:
     """What is to become of the stored persons; ids, but for `persons`, `notes` and `warnings`."""
 
-    listed: set[str]  # read, hidden or excluded: they leave the found
-    moved: dict[str, str]  # who has a new address: id until now -> new id
-    persons: list[Person] = field(default_factory=list)  # the new list
+    persons: dict[str, Person]  # the new list
+    moved: dict[str, str]  # id until now -> new id
+    relisted: set[str] = field(default_factory=set)  # on the list: they leave the found
     added: set[str] = field(default_factory=set)
     changed: set[str] = field(default_factory=set)
-    found: set[str] = field(default_factory=set)
+    left: dict[str, str] = field(default_factory=dict)  # -> "absent", "stamped", "gone", "excluded"
+    found: set[str] = field(default_factory=set)  # of these
     erased: set[str] = field(default_factory=set)  # neither active nor found
+    doubles: set[str] = field(default_factory=set)  # erased, as the child is on another card
     unread: set[str] = field(default_factory=set)  # stored and listed, but not read this time
+    former: dict[str, str | None] = field(default_factory=dict)  # as in Stored
+    stamped: dict[str, str] = field(default_factory=dict)  # as in Stored
     notes: list[str] = field(default_factory=list)  # what an operator should look at, with ids
     warnings: list[str] = field(default_factory=list)  # of `notes`, what an alert tells
 

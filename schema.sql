@@ -3,7 +3,7 @@
 -- end of a run that could not record it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 -- The persons still sought, as the register lists them: what the API shows.
-CREATE TABLE person (
+CREATE TABLE IF NOT EXISTS person (
     position INTEGER PRIMARY KEY,  -- ours: 1, 2, 3 ... without a gap; newest fecha first, then id
     id       TEXT NOT NULL UNIQUE, -- ours: the register's name, "-", a number made of the url
     nombre   TEXT NOT NULL,
@@ -19,57 +19,72 @@ CREATE TABLE person (
     ) STORED
 ) STRICT;
 
-CREATE INDEX person_region ON person (region);
+CREATE INDEX IF NOT EXISTS person_region ON person (region);
 
 -- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the same
 -- `nombre`, `fecha` and `foto` (store/persons.py, write_persons): an address may come to stand for another
 -- child.
-CREATE TABLE photo (
+CREATE TABLE IF NOT EXISTS photo (
     person   TEXT PRIMARY KEY,     -- id
     nombre   TEXT NOT NULL,
     fecha    TEXT NOT NULL,
     foto     TEXT NOT NULL,        -- the address that it came from
-    checked  TEXT NOT NULL,        -- when the register was last asked for it
-    jpeg     BLOB NOT NULL
+    asked    INTEGER NOT NULL,     -- number of a good run; of a new one earlier, so that they spread
+    digest   TEXT NOT NULL,        -- of the register's bytes: a JPEG's would change with Pillow
+    jpeg     BLOB                  -- NULL: refused, since it is another child's too
 ) STRICT;
 
+CREATE INDEX IF NOT EXISTS photo_digest ON photo (digest);
+
+CREATE VIEW IF NOT EXISTS good_runs AS
+SELECT count(*) AS count FROM run WHERE outcome = 'ok';
+
 -- Persons who were listed once and no longer are. Only the opaque id stays, to be counted.
-CREATE TABLE found (
-    id TEXT PRIMARY KEY
+CREATE TABLE IF NOT EXISTS found (
+    id    TEXT PRIMARY KEY,
+    since TEXT                     -- NULL after a week
 ) STRICT, WITHOUT ROWID;
 
--- Ids that carried a stamp such as "FUE ENCONTRADA" on the register, stored once or not.
-CREATE TABLE stamped (
-    id TEXT PRIMARY KEY
+-- Who had a stamp such as "FUE ENCONTRADA" on the register in the last good run, stored once or not.
+CREATE TABLE IF NOT EXISTS stamped (
+    id   TEXT PRIMARY KEY,
+    name TEXT NOT NULL             -- a keyed hash of the name, "" for none
+) STRICT, WITHOUT ROWID;
+
+-- The ids that persons had before they moved, or have on a second card.
+CREATE TABLE IF NOT EXISTS former (
+    id     TEXT PRIMARY KEY,
+    person TEXT                    -- the id now; NULL: it has stood for two children
 ) STRICT, WITHOUT ROWID;
 
 -- Persons who are listed and stored, but could not be read in the last runs.
-CREATE TABLE unread (
+CREATE TABLE IF NOT EXISTS unread (
     id    TEXT PRIMARY KEY,
     since TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Persons who must never be shown, whatever the register says (sync.py --hide).
-CREATE TABLE hidden (
+CREATE TABLE IF NOT EXISTS hidden (
     id     TEXT PRIMARY KEY,
     listed INTEGER NOT NULL        -- 1: note when the person is missing and somebody is new
 ) STRICT, WITHOUT ROWID;
 
 -- By what they are recognised under another address (store/hidden.py). Whoever holds this file can test
 -- whether a name that they guess is among them.
-CREATE TABLE hidden_mark (
-    mark TEXT PRIMARY KEY,         -- an id, or a hash of name and date, or of the photo's address
-    id   TEXT NOT NULL             -- in `hidden`
+CREATE TABLE IF NOT EXISTS hidden_mark (
+    mark TEXT NOT NULL,            -- an id, or a hash of a date, a name, a photo's address
+    id   TEXT NOT NULL,            -- in `hidden`
+    PRIMARY KEY (mark, id)
 ) STRICT, WITHOUT ROWID;
 
 -- The key of these hashes: one row.
-CREATE TABLE secret (
+CREATE TABLE IF NOT EXISTS secret (
     key BLOB NOT NULL
 ) STRICT;
-INSERT INTO secret VALUES (randomblob(32));
+INSERT INTO secret SELECT randomblob(32) WHERE NOT EXISTS (SELECT 1 FROM secret);
 
 -- The sites that showed a person, and how often in all (store/views.py). Nothing of a visitor is stored.
-CREATE TABLE site (
+CREATE TABLE IF NOT EXISTS site (
     number    INTEGER PRIMARY KEY,
     host      TEXT NOT NULL UNIQUE, -- lower case, IDNA, no port
     first_day TEXT NOT NULL,        -- UTC, YYYY-MM-DD
@@ -77,13 +92,13 @@ CREATE TABLE site (
 ) STRICT;
 
 -- The sum of these views, in one row: adding up 20,000 sites takes a millisecond.
-CREATE TABLE total (
+CREATE TABLE IF NOT EXISTS total (
     views INTEGER NOT NULL
 ) STRICT;
-INSERT INTO total VALUES (0);
+INSERT INTO total SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM total);
 
 -- How often each site showed somebody on each of the last days (store/views.py, KEPT_DAYS).
-CREATE TABLE site_day (
+CREATE TABLE IF NOT EXISTS site_day (
     day   TEXT NOT NULL,            -- UTC, YYYY-MM-DD
     site  INTEGER NOT NULL,         -- its number
     views INTEGER NOT NULL,
@@ -91,40 +106,47 @@ CREATE TABLE site_day (
 ) STRICT, WITHOUT ROWID;
 
 -- How often each person was shown, in all.
-CREATE TABLE person_views (
+CREATE TABLE IF NOT EXISTS person_views (
     person TEXT PRIMARY KEY,        -- id of a person who was active at that time
     views  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Every synchronisation that was begun. Counts are NULL where it did not get so far.
-CREATE TABLE run (
+CREATE TABLE IF NOT EXISTS run (
     id         INTEGER PRIMARY KEY,
     started    TEXT NOT NULL,
     ended      TEXT,
     outcome    TEXT NOT NULL       -- a crashed run may be "running" until the next one starts
                CHECK (outcome IN ('running', 'ok', 'withheld', 'refused', 'failed', 'killed')),
-    cards      INTEGER,            -- on the list, of whomever
     listed     INTEGER,            -- persons listed, readable or not
     added      INTEGER,
     found      INTEGER,
     moved      INTEGER,            -- persons whose file has a new address
     unreadable INTEGER,
+    start      TEXT,               -- the profile's start addresses
     matched_parts TEXT,            -- the parts of the profile that matched something
     warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp": what an alert tells (rules/compare.py)
     reason     TEXT                -- why it is not ok, or what --force overrode; never a person's data
 ) STRICT;
 
 -- The end of the last good synchronisation; no row before the first.
-CREATE VIEW last_good AS
+CREATE VIEW IF NOT EXISTS last_good AS
 SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1;
 
+-- To whom an id leads, now or formerly.
+CREATE VIEW IF NOT EXISTS known AS
+SELECT id, id AS person FROM person
+UNION ALL
+SELECT former.id, former.person FROM former JOIN person ON person.id = former.person
+WHERE former.id NOT IN (SELECT id FROM person);
+
 -- What the API shows: nobody while the last good synchronisation is over 14 days old.
-CREATE VIEW shown AS
+CREATE VIEW IF NOT EXISTS shown AS
 SELECT * FROM person
 WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days');
 
 -- How many persons that is: positions have no gap.
-CREATE VIEW active AS
+CREATE VIEW IF NOT EXISTS active AS
 SELECT coalesce((SELECT position FROM shown ORDER BY position DESC LIMIT 1), 0) AS count;
 
 PRAGMA user_version = 1;

@@ -23,7 +23,7 @@ import signal
 import sqlite3
 import sys
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -31,9 +31,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import commands
-from commands import progress
 from model import Changes, Reading, SettingError
 from rules.judge import decide
+from scrape.address import page_of
 from scrape.fetch import Fetcher, Refused
 from scrape.images import fetch_photos
 from scrape.profile import Profile, load_profile
@@ -42,7 +42,7 @@ from settings import HERE, Settings, read_paths, read_settings, set_up_process
 from store.database import DatabaseUnavailable, empty_wal, open_register, run_lock, transaction
 from store.hidden import read_hidden, recognise, write_marks
 from store.persons import read_stored, stored_persons, write_changes
-from store.photos import due_photos, store_photo
+from store.photos import Children, count_refused, delete_photos, due_photos, store_photo
 from store.runs import begin_run, end_run, record_dead_run
 from store.views import KEPT_DAYS
 
@@ -51,7 +51,7 @@ LOGGED = 100  # so many unreadable records are named in the log; all are counted
 LOGGED_FAULTS = 5  # so many kinds of faults of photos
 FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
-BAD_START = "a setting or the profile is wrong: --check says which"  # without the path in it
+BAD_START = "a setting or the profile is wrong: --check says which"  # /health shows it to anybody
 ADVICE = (
     "if the register's pages have changed, --dry-run shows where its profile fails; if the list is"
     " right, --force saves it (docs/night.md)"
@@ -73,7 +73,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     except SettingError as error:
         print(f"sync.py: {error}", file=sys.stderr)
         return 2
-    except Refused as error:  # of a dry run; a real one records it
+    except Refused as error:  # of --dry-run or --explain; a run records it
         log.error("would be refused: %s", error)
     except DatabaseUnavailable as error:
         log.error("failed: DATABASE: %s: %s", read_paths(environ)[1], error)
@@ -98,7 +98,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     who = "ID-OR-ADDRESS"
     command.add_argument("--hide", metavar=who, help="never show this person, from now on")
     command.add_argument("--unhide", metavar=who, help="let the next run show the person again")
-    command.add_argument("--who", metavar="TEXT", help="list stored persons by a part of the name")
+    command.add_argument("--who", metavar="TEXT", help="find stored persons by name or id")
     command.add_argument("--report", action="store_true", help="show the views of each site")
     parser.add_argument("--days", type=int, metavar="N", help="of the report: 1 to 400, else 30")
     parser.add_argument("--csv", action="store_true", help="the report as CSV")
@@ -113,7 +113,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
 def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     profile_file, database = read_paths(environ)
     register = profile_file.stem
-    # These four need the database alone.
+    # These need the database alone.
     if options.hide is not None:
         return commands.hide_person(options.hide, register, database)
     if options.unhide is not None:
@@ -122,7 +122,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         return commands.show_who(options.who, register, database)
     if options.report:
         return commands.report(database, options.days, options.csv)
-    if options.pages is not None and not (options.dry_run or options.explain):
+    if options.pages is not None and not (options.dry_run or options.explain is not None):
         raise SettingError(
             "--pages: goes with --dry-run and --explain, for old pages must not be stored"
         )
@@ -164,29 +164,28 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         reading = None
         if not profile.photos:
             with suppress(sqlite3.Error):  # a removal must not wait for it
-                db.execute("DELETE FROM photo")
+                delete_photos(db, of_strangers_only=False)
         try:
             log.info("read the register %s", settings.register)
             stored_ids = stored_persons(db).keys()
             fetcher = Fetcher(profile, settings.contact, save)
-            reading = read_register(fetcher, progress, stored_ids)
+            reading = read_register(fetcher, commands.progress, stored_ids)
             for record in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", commands.describe(record))
             log.info("read: %s", commands.summary(reading))
             changes, outcome = swap(db, run, reading, profile, force)
-        except BaseException as error:
-            outcome, reason = "failed", type(error).__name__  # its text may quote a person
-            if isinstance(error, Refused):
-                outcome, reason = "refused", str(error)
-            elif isinstance(error, SystemExit | KeyboardInterrupt):
-                reason = "stopped by a signal"
-            end_run(db, run, outcome, reason, reading)
-            log.error("%s: %s, the stored persons stay: %s", settings.register, outcome, reason)
-            if outcome == "refused":
-                return 1
+        except Refused as error:
+            end_run(db, run, "refused", str(error), reading)
+            log.error("%s: refused, the stored persons stay: %s", settings.register, error)
+            return 1
+        except BaseException as error:  # its text may quote a person
+            is_signal = isinstance(error, SystemExit | KeyboardInterrupt)
+            reason = "stopped by a signal" if is_signal else type(error).__name__
+            end_run(db, run, "failed", reason, reading)
+            log.error("%s: failed, the stored persons stay: %s", settings.register, reason)
             raise
         finally:
-            progress("")
+            commands.progress("")
             empty_wal(db)
         if profile.photos and outcome == "ok":
             keep_photos(settings, db, fetcher, reading)
@@ -201,21 +200,26 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
 def keep_photos(
     settings: Settings, db: sqlite3.Connection, fetcher: Fetcher, reading: Reading
 ) -> None:
-    """Fetch the photos that are missing and a part of the others. Whatever happens to them, the
-    run was good."""
-    if shutil.disk_usage(settings.database.parent).free < FREE_BYTES:
-        log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
-        return
+    """Fetch the photos that are due. Whatever happens to them, the run was good."""
+    with_address: dict[str, Children] = defaultdict(set)
+    for person in reading.persons.values():
+        with_address[page_of(person.foto)].add((person.nombre, person.fecha))
+    folder = settings.database.resolve().parent  # of the file that a link leads to
     due, asked, faults = due_photos(db, reading.photos), 0, Counter[str]()
-    photos = fetch_photos(fetcher, due, reading.photos.values(), progress, faults)
+    photos = fetch_photos(fetcher, due, reading.photos, commands.progress, faults)
     try:
-        for id, jpeg in photos:
-            store_photo(db, id, jpeg)
+        for id, digest, jpeg in photos:
+            if shutil.disk_usage(folder).free < FREE_BYTES:
+                log.warning("photos: they wait until %d MB of disk are free", FREE_BYTES // 10**6)
+                break
+            store_photo(db, id, digest, jpeg, with_address[page_of(reading.photos[id])])
             asked += 1
+        if refused := count_refused(db):
+            log.warning("photos: %d are not kept: each is another child's too", refused)
     except sqlite3.Error as error:
         log.warning("photos: the rest waits: %s", error)
     finally:
-        progress("")
+        commands.progress("")
         empty_wal(db)
     for fault, count in faults.most_common(LOGGED_FAULTS):
         log.warning("photos: %d failed: %s", count, fault)
@@ -226,27 +230,34 @@ def swap(
     db: sqlite3.Connection, run: int, reading: Reading, profile: Profile, force: bool
 ) -> tuple[Changes, str]:
     """Replace the old list by the new one in one transaction, with the run's record; the changes,
-    and "ok" or "withheld". Refused if the reading cannot be believed. `force` says that it is
-    true."""
+    and "ok" or "withheld". Refused if the reading cannot be believed; `force` says that it is
+    true.
+
+    Deciding may take long, so it holds no lock: it is repeated if somebody was hidden meanwhile."""
+    stored, marks = read_stored(db), read_hidden(db)
+    log.info("compare: %d stored, %d listed", len(stored.persons), reading.listed)
+    hidden = recognise(marks, stored.persons, reading)
+    changes, outcome, reason = decide(stored, reading, hidden, profile.max_unreadable, force)
+    if outcome == "refused":
+        raise Refused(f"{reason}; {ADVICE}")
+    if outcome == "withheld":
+        reason = f"additions and changes wait: {reason}; {ADVICE}"
     with transaction(db):
-        stored, marks = read_stored(db), read_hidden(db)
-        hidden = recognise(marks, stored.persons, reading)
-        log.info("compare: %d stored, %d listed", len(stored.persons), reading.listed)
-        changes, outcome, reason = decide(stored, reading, hidden, profile.max_unreadable, force)
-        if outcome == "refused":
-            raise Refused(f"{reason}; {ADVICE}")
-        if outcome == "withheld":
-            reason = f"additions and changes wait: {reason}; {ADVICE}"
-            log.error("%s: withheld: %s", profile.name, reason)
-        for note in changes.notes:
-            log.warning("%s", note)
-        log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
-        log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
-        write_changes(db, reading, changes)
-        write_marks(db, marks, hidden, reading, somebody_is_new=bool(changes.added))
-        counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
-        warnings = " ".join(changes.warnings)
-        end_run(db, run, outcome, reason, reading, warnings=warnings, **counts)
+        is_current = (stored_persons(db), read_hidden(db)) == (stored.persons, marks)
+        if is_current:
+            write_changes(db, changes)
+            write_marks(db, hidden, somebody_is_new=bool(changes.added))
+            counts = {name: len(getattr(changes, name)) for name in ("added", "found", "moved")}
+            warnings = " ".join(changes.warnings)
+            end_run(db, run, outcome, reason, reading, warnings=warnings, **counts)
+    if not is_current:
+        return swap(db, run, reading, profile, force)
+    if outcome == "withheld":
+        log.error("%s: withheld: %s", profile.name, reason)
+    for note in changes.notes:
+        log.warning("%s", note)
+    log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
+    log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
     log.info("serve: %d active", len(changes.persons))
     return changes, outcome
 

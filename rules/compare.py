@@ -1,64 +1,64 @@
-"""Who on the list is who among the stored persons. Pure: no database, no network, no clock."""
+"""What becomes of the stored persons after a reading. Pure: no database, no network, no clock.
+
+cards, but hidden, second and stamped ones --matching.py--> moved, changed, added
+rows without a card --> found, excluded, unread (an unreadable card stands for them) or erased
+"""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import islice
 
-from model import Changes, Hidden, Person, Reading, Stored, ids_of
-from names import comparable, name_key, name_words, names_agree
+from model import Changes, Hidden, Person, Reading, Skipped, Stored, ids_of
+from names import NameIndex, comparable, keyed_hash, long_words, name_key, share_a_word
+from rules.matching import match, with_agreeing
 
-NEW_BEGINNING = 14  # days without a good run
+OVERDUE = 14  # days without a good run
 
 
 def compare(stored: Stored, reading: Reading, hidden: Hidden, force: bool = False) -> Changes:
-    """Only absence from the list, a stamp, or a file page that is gone means found: a person who
-    is listed but unreadable stays as stored."""
-    departed = ids_of(reading.stamped) | ids_of(reading.gone)
-    doubles = find_doubles(stored, reading, hidden)
-    # If no card has a stamp today, whoever had one stays out: the stamp may have a new form.
-    unstamped = set() if force or reading.stamped else stored.stamped & reading.persons.keys()
-    kept_out = doubles.keys() | hidden.cards.keys() | unstamped | ids_of(reading.excluded)
-    read = {id: person for id, person in reading.persons.items() if id not in kept_out}
-    not_read = stored.persons.keys() - read.keys() - departed - kept_out
-    moved = find_moved(stored.persons, reading, not_read, read)
-    unattributed = find_unattributed(stored, reading, not_read - reading.seen)
-    excluded_names = {name_key(card.nombre or "") for card in reading.excluded}
-    listed = (reading.persons.keys() | hidden.cards.keys() | ids_of(reading.excluded)) - unstamped
-    changes = Changes(listed=listed, moved=moved)
-    for id, person in stored.persons.items():
-        if id in kept_out:
-            changes.erased.add(id)
-        elif id in read or id in moved:
-            continue
-        elif id in departed:
-            changes.found.add(id)
-        elif id in reading.seen or id in unattributed:
-            (changes.erased if id in stored.expired else changes.unread).add(id)
-        elif name_key(person.nombre) in excluded_names:
-            changes.erased.add(id)
-        else:
-            changes.found.add(id)
-    if stored.days_since_good is not None and stored.days_since_good > NEW_BEGINNING:
-        changes.erased |= changes.found
-        changes.found = set()
-    changes.persons = [*read.values(), *(stored.persons[id] for id in changes.unread)]
-    changes.added = read.keys() - stored.persons.keys() - set(moved.values())
-    changes.changed = {id for id in read.keys() & stored.persons if read[id] != stored.persons[id]}
-    add_notes(stored, reading, hidden, changes, doubles, unstamped)
+    """What becomes of the stored persons. Only absence from the list, a stamp, or a file page that
+    is gone means found: a person who is listed but unreadable stays as stored. `force` admits
+    cards that lost a stamp."""
+    rows, doubles = stored.persons, find_doubles(stored, reading, hidden)
+    departing = find_departing(stored, reading, doubles)
+    stamped = ids_of(reading.stamped)
+    out = doubles.keys() | hidden.cards.keys() | {doubles.get(id, id) for id in stamped}
+    out |= {id for id, first in stored.former.items() if first in stamped}
+    cards = {id: person for id, person in reading.persons.items() if id not in out}
+    matched = match(rows, cards)
+    # The second card of a child who has a stamp on the first; then cards that lost a stamp.
+    second = {matched.pop(id): id for id in [*matched] if departing.get(id) == "stamped"}
+    cards = {id: person for id, person in cards.items() if id not in second}
+    new = {id: cards[id] for id in cards.keys() - matched.values()}
+    unstamped = set() if force else find_unstamped(stored, reading, new)
+    cards = {id: person for id, person in cards.items() if id not in unstamped}
+    changes = Changes(cards, {id: card for id, card in matched.items() if id != card})
+    changes.added = cards.keys() - matched.values()
+    changes.changed = {id for id in cards.keys() & rows if cards[id] != rows[id]}
+    changes.relisted = {*cards, *hidden.cards, *ids_of(reading.excluded)}
+    names = {card.id: card.nombre or "" for card in reading.stamped if card.id}
+    names |= {id: reading.persons[id].nombre for id in unstamped.union(second)}
+    changes.stamped = {id: keyed_hash(stored.key, *long_words(name)) for id, name in names.items()}
+    sort_absent(changes, stored, reading, hidden, departing, matched)
+    changes.former = next_former(stored, changes, {**doubles, **second})
+    add_notes(changes, stored, reading, hidden, doubles, unstamped)
     return changes
 
 
-def name_and_date(person: Person) -> tuple[str, ...]:
-    """The key that identifies a child under a new address; the order of the names is no part."""
-    return (*name_key(person.nombre), person.fecha)
+def is_overdue(stored: Stored) -> bool:
+    """Whether the list is so old that nobody is shown: the next one is a new beginning."""
+    return (stored.days_since_good or 0) > OVERDUE
 
 
 def find_doubles(stored: Stored, reading: Reading, hidden: Hidden) -> dict[str, str]:
-    """Ids of persons who are on the list under another id too -> the id that stays (the hidden or
+    """Ids of persons who are on the list under another id too -> the id that stays (a hidden or
     stored one): the same name, date, age and place, and not two different photos."""
     groups = defaultdict(list)
-    for person in reading.persons.values():
-        key = (*name_and_date(person), person.edad, comparable(person.lugar))
-        groups[key].append(person)
-    doubles: dict[str, str] = {}
+    for person in (*reading.persons.values(), *reading.stamped_persons.values()):
+        if long_words(person.nombre):
+            key = (*person.name_and_date, person.edad, comparable(person.lugar))
+            groups[key].append(person)
+    doubles = dict(reading.doubles)
     for group in groups.values():
         if len({person.foto for person in group} - {reading.placeholder}) < 2:
             kept = min(group, key=lambda p: (p.id not in hidden.cards, p.id not in stored.persons))
@@ -66,63 +66,146 @@ def find_doubles(stored: Stored, reading: Reading, hidden: Hidden) -> dict[str, 
     return doubles
 
 
-def find_moved(
-    stored: dict[str, Person], reading: Reading, not_read: set[str], read: dict[str, Person]
-) -> dict[str, str]:
-    """Persons who are absent, or listed but unreadable, and came in anew under another id: with the
-    same name and date, one to one."""
-    new = read.keys() - stored.keys()
-    pairs: dict[tuple[str, ...], tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for id in not_read:
-        pairs[name_and_date(stored[id])][0].append(id)
-    for id in new:
-        pairs[name_and_date(read[id])][1].append(id)
-    return {old[0]: new[0] for old, new in pairs.values() if len(old) == len(new) == 1}
+def find_departing(stored: Stored, reading: Reading, doubles: Mapping[str, str]) -> dict[str, str]:
+    """The rows that are "stamped", "gone" or "excluded": by an id that leads there, now or
+    formerly, if the names share a word, since a number may come to stand for another child. Who is
+    excluded under a new address is known by the name."""
+    names = {name_key(card.nombre or "") for card in reading.excluded}
+    rows = stored.persons
+    departing = {id: "excluded" for id, row in rows.items() if name_key(row.nombre) in names}
+    for kind in ("excluded", "gone", "stamped"):
+        for record in getattr(reading, kind):
+            id = row_of(record, stored, doubles)
+            if id and (not record.nombre or share_a_word(record.nombre, rows[id].nombre)):
+                departing[id] = kind
+    return departing
 
 
-def find_unattributed(stored: Stored, reading: Reading, absent: set[str]) -> set[str]:
-    """Absent persons whose name stands on an unreadable card that is no stored person's."""
-    by_word = defaultdict(set)  # names that agree share a word
-    for record in reading.unreadable:
-        if record.nombre and record.id not in stored.persons:
-            for word in name_words(record.nombre):
-                by_word[word].add(record.nombre)
-
-    def is_there(name: str) -> bool:
-        cards = set().union(*(by_word[word] for word in name_words(name)))
-        return any(names_agree(card, name) for card in cards)
-
-    return {id for id in absent if is_there(stored.persons[id].nombre)}
+def row_of(record: Skipped, stored: Stored, doubles: Mapping[str, str]) -> str | None:
+    """The id of the stored person to whom a record's id leads, now or formerly."""
+    id = doubles.get(record.id or "", record.id or "")
+    return next((row for row in (id, stored.former.get(id)) if row in stored.persons), None)
 
 
-def add_notes(
+def find_unstamped(stored: Stored, reading: Reading, new: Mapping[str, Person]) -> set[str]:
+    """Of the `new` cards, those that had a stamp in the last good run: by id, or by name where
+    that id is gone, since addresses and the form of the stamp may change on one night. One alone
+    is back, if other cards still have a stamp."""
+    gone = {name for id, name in stored.stamped.items() if name and id not in reading.seen}
+    back = {
+        id
+        for id, person in new.items()
+        if id in stored.stamped or keyed_hash(stored.key, *long_words(person.nombre)) in gone
+    }
+    return set() if len(back) == 1 and reading.stamped else back
+
+
+def sort_absent(
+    changes: Changes,
     stored: Stored,
     reading: Reading,
     hidden: Hidden,
+    departing: Mapping[str, str],
+    matched: Mapping[str, str],
+) -> None:
+    """Sort the rows without a card: they have left, stay unread, or are erased."""
+    absent = {id: row for id, row in stored.persons.items() if id not in matched}
+    cards = {id: changes.persons[id] for id in matched.values()}
+    second = with_agreeing(absent, cards, lambda person: person.fecha)
+    changes.doubles = {id for id, on in second if departing.get(id) != "stamped" and any(on)}
+    rest = absent.keys() - changes.doubles
+    changes.left = {id: departing[id] for id in rest & departing.keys()}
+    changes.erased = (rest & hidden.cards.keys()) - departing.keys()
+    rest -= changes.left.keys() | changes.erased
+    rows = {id: absent[id] for id in sorted(rest)}
+    unread = find_unread(stored, reading, rows, changes.persons.keys() | matched.values())
+    changes.left |= dict.fromkeys(rest - unread, "absent")
+    # After 14 days, or where the id is another child's now, nobody can stay.
+    changes.unread = unread - stored.expired - changes.persons.keys()
+    changes.erased |= unread - changes.unread
+    changes.persons |= {id: absent[id] for id in changes.unread}
+    if not is_overdue(stored) and stored.start == reading.start:  # else it is a new beginning
+        changes.found = {id for id, kind in changes.left.items() if kind != "excluded"}
+        changes.found -= changes.relisted
+    changes.erased |= changes.doubles | (changes.left.keys() - changes.found)
+
+
+def find_unread(
+    stored: Stored, reading: Reading, absent: Mapping[str, Person], cards: set[str]
+) -> set[str]:
+    """The absent rows for which an unreadable card stands, or one that names several children: by
+    its id, else by a name that agrees; for one row each, of several as many as it names. Also
+    those who were on an earlier reading of this run."""
+    records = [*reading.unreadable, *reading.several]
+    last = ids_of([*records, *reading.stamped, *reading.gone, *reading.excluded])
+    unread = absent.keys() & reading.seen - last - reading.persons.keys()
+    standing = [row_of(record, stored, reading.doubles) or "" for record in records]
+    unread |= absent.keys() & standing
+    index = NameIndex({id: row.nombre for id, row in absent.items()})
+    children = Counter[str]()
+    for record, id in zip(records, standing, strict=True):
+        if record.nombre and record.id not in cards:
+            children[record.nombre] += record.children - (id in absent)
+    for name, count in children.items():
+        agreeing = (id for id in index.agreeing(name) if id not in unread)
+        unread |= set(islice(agreeing, count))
+    return unread
+
+
+def next_former(
+    stored: Stored, changes: Changes, doubles: Mapping[str, str]
+) -> dict[str, str | None]:
+    """The ids that the persons on the new list had before, or have on a second card, like those
+    with a stamp. One that has stood for two children leads to nobody."""
+    taken = changes.persons.keys() | changes.relisted
+    leads: set[tuple[str, str | None]] = {*changes.moved.items(), *doubles.items()}
+    leads |= {(old, id and changes.moved.get(id, id)) for old, id in stored.former.items()}
+    former: dict[str, str | None] = {}
+    for old, id in leads:
+        if old != id and (id is None or id in changes.persons or id in changes.stamped):
+            is_two = old in taken or former.get(old, id) != id
+            former[old] = None if is_two else id
+    return former
+
+
+def add_notes(
     changes: Changes,
-    doubles: dict[str, str],
+    stored: Stored,
+    reading: Reading,
+    hidden: Hidden,
+    doubles: Mapping[str, str],
     unstamped: set[str],
 ) -> None:
     """Add what an operator should look at, a line for each, without names."""
-    lines = changes.notes
-    lines += [f"{id} and {kept} are one person" for id, kept in doubles.items()]
-    if silent := [part for part in sorted(stored.matched_parts) if reading.parts.get(part)]:
-        lines.append(f"matched in the last good run, matches nothing now: {' '.join(silent)}")
+
+    def note(text: str, ids: Iterable[str] = (), warning: str = "") -> None:
+        changes.notes.append(" ".join([text, *sorted(ids)]))
+        if warning and warning not in changes.warnings:
+            changes.warnings.append(warning)
+
+    for id, kept in doubles.items():
+        note(f"{id} and {kept} are one person")
+    silent = {part for part in stored.matched_parts if reading.parts.get(part)}
+    if silent:
+        is_list = changes.left and any(p.startswith(("next", "last_page", "total")) for p in silent)
+        text = "matched in the last good run, matches nothing now:"
+        note(text, silent, "list" if is_list else "")
     if unstamped:
-        changes.warnings.append("stamp")
-        lines.append(
-            "had a stamp earlier, and today no card has one: check pass_over. They stay out;"
-            f" --force admits them: {' '.join(sorted(unstamped))}"
-        )
-    for count, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
-        if 0 < 2 * count < len(reading.persons):  # more is the text of every page
-            lines.append(f"{where} that say that somebody was found, but pass_over misses: {count}")
+        text = "had a stamp in the last good run and have none now: check pass_over. They stay out;"
+        note(f"{text} --force admits them:", unstamped, "stamp")
+    for ids, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
+        if 0 < 2 * len(ids) <= reading.listed:  # more is the text of every page
+            note(f"{where} say that somebody was found, but pass_over misses:", ids, "stamp")
     for child, count in Counter(hidden.cards.values()).items():
         if count > 1:
-            lines.append(f"{count} cards are taken for the hidden child {child}")
+            note(f"{count} cards are taken for the hidden child {child}")
+    if hidden.doubtful:
+        text = "with the photo or address of a hidden child, but another name and date:"
+        note(text, hidden.doubtful, "hidden")
     if hidden.missing and changes.added:
-        lines.append(
-            "a hidden child is no longer recognised on the list, and somebody is new: check whether"
-            f" it is the same child (sync.py --who, --hide): {' '.join(sorted(hidden.missing))}"
+        text = "a hidden child is no longer recognised on the list, and somebody is new: check"
+        note(
+            f"{text} whether it is the same child (sync.py --who, --hide):",
+            hidden.missing,
+            "hidden",
         )
-        changes.warnings.append("hidden")

@@ -4,10 +4,11 @@ Stored + Reading --compare--> Changes --judge--> ok, refused or withheld
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
-from model import Changes, Hidden, Reading, Stored, ids_of
-from rules.compare import NEW_BEGINNING, compare
+from model import Changes, Hidden, Person, Reading, Stored
+from rules.compare import compare, is_overdue
 
 SHARE_PHOTO = 5  # so many persons with one image: it is nobody's photo
 
@@ -33,21 +34,24 @@ def judge(
     must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is tolerated."""
     if not reading.card_count and (stored.persons or stored.days_since_good is None):
         return "refused", f"nobody is listed on {reading.page_count} list pages"
-    if stored.days_since_good is not None and stored.days_since_good <= NEW_BEGINNING:
-        leave = changes.found | (changes.erased & ids_of(reading.excluded))
-        if is_large_part(len(leave), len(stored.persons), 1 / 3):
-            named = kinds_of(leave, reading)
-            return "refused", f"{len(leave)} of {len(stored.persons)} would leave ({named})"
-        if is_large_part(stored.longest_list - reading.card_count, stored.longest_list, 1 / 3):
-            return (
-                "refused",
-                f"{reading.card_count} cards, and lately there were {stored.longest_list}",
-            )
-    unreadable = len(reading.unreadable)
-    if is_large_part(unreadable, reading.listed, max_unreadable, least=3):
-        reasons = Counter(f"{r.field}: {r.reason}" for r in reading.unreadable).most_common(3)
+    leave = len(changes.left) + stored.left_lately
+    could_leave = len(stored.persons) + stored.left_lately
+    if changes.left and not is_overdue(stored) and is_large_part(leave, could_leave, 1 / 3):
+        count = Counter(changes.left.values())
+        kinds = (kind for kind in ("stamped", "gone", "excluded", "absent") if count[kind])
+        named = ", ".join(f"{count[kind]} {kind}" for kind in kinds)
+        lately = f", and {stored.left_lately} left in the last 7 days" if stored.left_lately else ""
+        return (
+            "refused",
+            f"{len(changes.left)} of {len(stored.persons)} would leave ({named}){lately}",
+        )
+    # Whoever was one child and is several now may be misread: `several` may match dates.
+    misread = [record for record in reading.several if record.id in changes.unread]
+    unreadable, listed = reading.unreadable + misread, reading.listed + len(misread)
+    if is_large_part(len(unreadable), listed, max_unreadable, least=3):
+        reasons = Counter(f"{r.field}: {r.reason}" for r in unreadable).most_common(3)
         named = "; ".join(f"{count} {reason}" for reason, count in reasons)
-        return "withheld", f"{unreadable} of {reading.listed} records are unreadable ({named})"
+        return "withheld", f"{len(unreadable)} of {listed} records are unreadable ({named})"
     had, lose = count_lost_photos(stored, reading, changes)
     if is_large_part(lose, had, 1 / 5):
         return "withheld", f"{lose} of {had} persons would lose their photo"
@@ -59,29 +63,37 @@ def is_large_part(count: int, whole: int, share: float, least: int = 5) -> bool:
     return count >= least and count > share * whole
 
 
-def kinds_of(leave: set[str], reading: Reading) -> str:
-    """How many of those who leave are stamped, gone, excluded or absent."""
-    kinds = {"stamped": reading.stamped, "gone": reading.gone, "excluded": reading.excluded}
-    counts = {kind: len(leave & ids_of(records)) for kind, records in kinds.items()}
-    counts["absent"] = len(leave) - sum(counts.values())
-    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-
-
 def count_lost_photos(stored: Stored, reading: Reading, changes: Changes) -> tuple[int, int]:
-    """How many stored persons have a photo of their own, and how many of these would lose it: to
-    the placeholder, or to an image that SHARE_PHOTO or more would share."""
-    shared = Counter(person.foto for person in reading.persons.values())
-    had = [p for p in stored.persons.values() if p.foto != reading.placeholder]
-    lose = 0
-    for person in had:
-        now = reading.persons.get(changes.moved.get(person.id, person.id))
-        if now and now.foto != person.foto:
-            lose += now.foto == reading.placeholder or shared[now.foto] >= SHARE_PHOTO
-    return len(had), lose
+    """How many stored persons have a photo of their own, and how many of these would lose it, to
+    the placeholder or to an image that SHARE_PHOTO or more have."""
+
+    def own(persons: Iterable[Person]) -> dict[str, str]:
+        photos = {person.id: person.foto for person in persons}
+        count = Counter(photos.values())
+        return {
+            id: foto
+            for id, foto in photos.items()
+            if foto != reading.placeholder and count[foto] < SHARE_PHOTO
+        }
+
+    had, have = own(stored.persons.values()), own(changes.persons.values())
+    now = {id: changes.moved.get(id, id) for id in had}
+    lost = [id for id in had if now[id] in changes.persons and now[id] not in have]
+    return len(had), len(lost)
 
 
 def only_removals(stored: Stored, changes: Changes) -> Changes:
-    """`changes` without additions, changes and moves, which wait."""
-    removed = changes.found | changes.erased
-    stay = [person for id, person in stored.persons.items() if id not in removed]
-    return replace(changes, persons=stay, added=set(), changed=set(), moved={})
+    """`changes` without additions, changes, moves and erased doubles, which wait."""
+    erased = changes.erased - changes.doubles
+    removed = changes.left.keys() | erased
+    stay = {id: person for id, person in stored.persons.items() if id not in removed}
+    return replace(
+        changes,
+        persons=stay,
+        moved={},
+        added=set(),
+        changed=set(),
+        erased=erased,
+        former=stored.former,
+        stamped=stored.stamped | changes.stamped,
+    )

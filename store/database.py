@@ -75,17 +75,22 @@ def connect(path: Path, busy_seconds: float) -> sqlite3.Connection:
         # WAL stays with the file; a backup's copy comes without.
         if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             db.execute("PRAGMA journal_mode = WAL")
-        if schema_version(db) != SCHEMA_VERSION:
-            make_tables(db)
+        make_tables(db)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def schema_version(db: sqlite3.Connection) -> int:
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    return version
+def make_tables(db: sqlite3.Connection) -> None:
+    """Make the tables of schema.sql in a new database. DatabaseUnavailable for one of another
+    version. It holds who is hidden, so nobody is told to remove it."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version == 0:  # if another program is doing it too, the second one changes nothing
+        db.executescript(f"BEGIN IMMEDIATE; {SCHEMA.read_text('utf-8')} COMMIT;")
+    elif version != SCHEMA_VERSION:
+        text = f"its schema has version {version}, and this program reads version {SCHEMA_VERSION}"
+        raise DatabaseUnavailable(ValueError(f"{text}: run the program that wrote it"))
 
 
 @contextmanager
@@ -140,29 +145,6 @@ def empty_wal(db: sqlite3.Connection) -> None:
         )
 
 
-def make_tables(db: sqlite3.Connection) -> None:
-    """Make the tables of schema.sql in a new database."""
-    with transaction(db):
-        if schema_version(db) != 0:  # another program was faster, or it is of another version
-            check_version(db)
-            return
-        statement = ""
-        for line in SCHEMA.read_text("utf-8").splitlines(keepends=True):
-            statement += line
-            if sqlite3.complete_statement(statement):  # executescript() would commit
-                db.execute(statement)
-                statement = ""
-
-
-def check_version(db: sqlite3.Connection) -> None:
-    """DatabaseUnavailable for a database of another schema version. It holds who is hidden, so
-    nobody is told to remove it."""
-    version = schema_version(db)
-    if version != SCHEMA_VERSION:
-        text = f"its schema has version {version}, and this program reads version {SCHEMA_VERSION}"
-        raise DatabaseUnavailable(ValueError(f"{text}: run the program that wrote it"))
-
-
 @contextmanager
 def run_lock(database: Path) -> Iterator[bool]:
     """Hold the lock of a synchronisation of `database`; False if another program holds it.
@@ -199,10 +181,9 @@ def peek_register(path: Path, register: str) -> Iterator[sqlite3.Connection]:
     # Not mode=ro, which would leave a -wal and a -shm file.
     name = ":memory:" if is_new else f"{path.as_uri()}?mode=rw"
     with faults_named(), closing(sqlite3.connect(name, uri=not is_new)) as db:
-        if is_new:
-            make_tables(db)
-        db.execute("PRAGMA query_only = ON")
-        check_version(db)
+        if not is_new:
+            db.execute("PRAGMA query_only = ON")
+        make_tables(db)
         check_register(db, register)
         yield db
 

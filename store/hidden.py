@@ -1,138 +1,168 @@
-"""The hidden children: by what they are recognised, whatever becomes of the file's address.
+"""The hidden children: by what they are recognised, whatever becomes of their file's address.
 
     hide: id -> off the list at once, and its marks
     read_hidden: SQLite -> Marks --recognise--> the hidden children on tonight's list -> rules/
-    write_marks: what tonight's list teaches of them
+    write_marks: what tonight's cards teach
 
-A mark is an id, a keyed hash of name and date, or a keyed hash of the photo's address.
+A mark is an id, or a keyed hash of a date, a name, a part of a name, or a photo's address.
 """
 
-import hashlib
 import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 from typing import NamedTuple
 
 from model import Hidden, Person, Reading
-from names import name_key
+from names import keyed_hash, long_words, names_agree
 from store.database import transaction
-from store.persons import stored_persons, write_persons
+from store.persons import hash_key, stored_persons, write_persons
+
+LONGEST = 8  # words; of a longer name no parts are compared
 
 
 class Marks(NamedTuple):
     """What the database knows of the hidden children when a run begins."""
 
     key: bytes  # of the hashes
-    children: dict[str, str]  # mark -> id under which the child was hidden
+    children: dict[str, set[str]]  # mark -> ids under which they were hidden
     watched: set[str]  # ids of those whose absence is to be noted
+
+    def having(self, kind: str, hashes: Iterable[str]) -> set[str]:
+        """The hidden children who have one of these marks."""
+        return set().union(*(self.children.get(f"{kind}:{text}", ()) for text in hashes))
 
 
 def read_hidden(db: sqlite3.Connection) -> Marks:
-    return Marks(
-        key=hash_key(db),
-        children=dict(db.execute("SELECT mark, id FROM hidden_mark")),
-        watched={id for (id,) in db.execute("SELECT id FROM hidden WHERE listed")},
-    )
+    children: dict[str, set[str]] = {}
+    for mark, id in db.execute("SELECT mark, id FROM hidden_mark"):
+        children.setdefault(mark, set()).add(id)
+    watched = {id for (id,) in db.execute("SELECT id FROM hidden WHERE listed")}
+    return Marks(hash_key(db), children, watched)
 
 
-def hash_key(db: sqlite3.Connection) -> bytes:
-    key: bytes = db.execute("SELECT key FROM secret").fetchone()[0]
-    return key
+def hashes_of(key: bytes, person: Person, has_own_photo: bool) -> dict[str, set[str]]:
+    """The marks of a card, by kind. A part of a name has two words of three letters or more."""
+    words = long_words(person.nombre)
+    sizes = range(2, len(words)) if len(words) <= LONGEST else ()
+    parts = (part for size in sizes for part in combinations(words, size))
+    texts: dict[str, list[tuple[str, ...]]] = {
+        "date": [(person.fecha,)],
+        "photo": [(person.foto,)] if has_own_photo else [],
+        "name": [words] if words else [],
+        "part": [part for part in parts if long_words(" ".join(part))],
+    }
+    return {kind: {keyed_hash(key, *text) for text in texts[kind]} for kind in texts}
 
 
-def keyed_hash(key: bytes, kind: str, *texts: str) -> str:
-    text = "\n".join((kind, *texts)).encode()
-    return f"{kind}:{hashlib.blake2b(text, key=key, digest_size=16).hexdigest()}"
+def marks_of(key: bytes, person: Person, has_own_photo: bool) -> set[str]:
+    """All that a card teaches of its child."""
+    hashes = hashes_of(key, person, has_own_photo)
+    return {person.id, *(f"{kind}:{text}" for kind in hashes for text in hashes[kind])}
 
 
-def name_mark(key: bytes, person: Person) -> str:
-    """ "" for a name that many have: fewer than two words of three letters or more."""
-    words = name_key(person.nombre)
-    if sum(len(word) > 2 for word in words) < 2:
-        return ""
-    return keyed_hash(key, "name", *words, person.fecha)
+def own_photos(persons: Iterable[Person], placeholder: str = "") -> set[str]:
+    """The photos that are one child's, who may be on two cards; more share a silhouette."""
+    count = Counter(person.foto for person in persons)
+    return {foto for foto in count if count[foto] <= 2 and foto != placeholder}
 
 
-def photo_marks(key: bytes, persons: Iterable[Person], placeholder: str) -> dict[str, str]:
-    """The mark of each person's photo by id, of photos that are one person's alone."""
-    photos = {person.id: person.foto for person in persons if person.foto != placeholder}
-    count = Counter(photos.values())
-    return {id: keyed_hash(key, "photo", foto) for id, foto in photos.items() if count[foto] == 1}
+def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> Hidden:
+    """The hidden children on the list, and what their cards teach. Pure.
+
+    By the date and a name that is all in the other; by the photo, with an equal name or date; else
+    by the id, unless another name and date is there or the child is recognised elsewhere. Who is
+    stored with this name and date is not compared again: with numbered photos and one date, a
+    hidden child would take her neighbours off, one a night."""
+    known = {person.name_and_date for person in stored.values()}
+    own = own_photos(reading.persons.values(), reading.placeholder)
+    dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
+    hidden = Hidden({}, set(), set(), set())
+    by_id: dict[str, set[str]] = {}
+    may_learn: dict[str, set[str]] = {}  # the children to whom a card may add marks
+    for id in sorted(reading.seen):
+        person, ids = reading.persons.get(id), marks.children.get(id, set())
+        if person is None:
+            by_id[id] = ids
+            continue
+        if not marks.children or person.name_and_date in known:
+            continue
+        hashes = hashes_of(marks.key, person, person.foto in own)
+        dates, names, photos = (marks.having(k, hashes[k]) for k in ("date", "name", "photo"))
+        wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
+        certain = (dates & (names | wider)) | (photos & (names | dates))
+        if certain:
+            hidden.cards[id] = min(certain)
+        elif photos | ids:
+            hidden.doubtful.add(id)
+        undated = ids - dated  # hidden by the id alone: there is nothing to compare
+        by_id[id] = undated | (ids & (names | dates))
+        may_learn[id] = undated | photos | (names & (dates | ids))
+    elsewhere = set(hidden.cards.values())
+    for id, children in by_id.items():
+        if id not in hidden.cards and children - elsewhere:
+            hidden.cards[id] = min(children - elsewhere)
+            hidden.doubtful.discard(id)
+    for id, child in hidden.cards.items():
+        if child in may_learn.get(id, ()):
+            person = reading.persons[id]
+            taught = marks_of(marks.key, person, person.foto in own)
+            hidden.taught.update((mark, child) for mark in taught)
+    return hidden._replace(missing=marks.watched - set(hidden.cards.values()))
 
 
-def recognise(marks: Marks, stored_ids: Iterable[str], reading: Reading) -> Hidden:
-    """The hidden children on the list. Pure.
-
-    By the id, or name and date. Where these tell nothing, by a later id, then by the photo, on a
-    card that is new: addresses and photos that are numbered may later show another child."""
-    key, children = marks.key, marks.children
-    by_name = {id: name_mark(key, person) for id, person in reading.persons.items()}
-    cards = {id: children[mark] for id, mark in by_name.items() if mark in children}
-    named = set(cards.values())
-    for id in reading.seen:
-        child = children.get(id)
-        if child and (child == id or child not in named):
-            cards[id] = child
-    missing = set(children.values()) - set(cards.values())
-    for id, mark in photo_marks(key, reading.persons.values(), reading.placeholder).items():
-        if children.get(mark) in missing and id not in {*stored_ids, *cards}:
-            cards[id] = children[mark]
-    return Hidden(cards, marks.watched - set(cards.values()))
-
-
-def new_marks(marks: Marks, cards: Mapping[str, str], reading: Reading) -> dict[str, str]:
-    """The marks that this reading gives of the children on `cards` (Hidden.cards). Pure. A card
-    with another name teaches only its id: it may be another child's."""
-    photos = photo_marks(marks.key, reading.persons.values(), reading.placeholder)
-    have_name = {child for mark, child in marks.children.items() if mark.startswith("name:")}
-    new: dict[str, str] = {}
-    for id, child in cards.items():
-        found = [id]
-        name = name_mark(marks.key, reading.persons[id]) if id in reading.persons else ""
-        if name in marks.children or child not in have_name:
-            found += [name, photos.get(id, "")]
-        new |= {mark: child for mark in found if mark}
-    return new
-
-
-def write_marks(
-    db: sqlite3.Connection, marks: Marks, hidden: Hidden, reading: Reading, somebody_is_new: bool
-) -> None:
-    """Renew the marks of the children on the list, and who is watched. The caller has begun a
-    transaction."""
+def write_marks(db: sqlite3.Connection, hidden: Hidden, somebody_is_new: bool) -> None:
+    """Write what tonight's cards teach, and who is watched. The caller has begun a transaction."""
     if somebody_is_new:
         db.execute("UPDATE hidden SET listed = 0")
     children = [(child,) for child in set(hidden.cards.values())]
     db.executemany("UPDATE hidden SET listed = 1 WHERE id = ?", children)
-    # A hidden child who is unreadable, or whose photo tells nothing, keeps the earlier hashes.
-    new = new_marks(marks, hidden.cards, reading)
-    renewed = [(child,) for child in {c for m, c in new.items() if m.startswith("photo:")}]
-    db.executemany("DELETE FROM hidden_mark WHERE id = ? AND mark LIKE '%:%'", renewed)
-    db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", new.items())
+    db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", hidden.taught)
 
 
-def hide(db: sqlite3.Connection, ids: list[str]) -> tuple[str, str]:
-    """Take a person off the list at once and for good. `ids` are those that the person may have.
-    The id under which the person is hidden, and where the person was: "listed", "hidden" or
-    "unknown". Needs no run lock: a swap reads who is hidden in its own transaction."""
+class Hide(NamedTuple):
+    """What a hide did; ids."""
+
+    id: str  # under which the child is hidden
+    was_hidden: bool
+    off: set[str]  # who was on the list and is off it
+    alike: set[str]  # who is on it and has a name that agrees
+
+
+def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
+    """Take a child off the list at once and for good, with all cards: equal name and date, or the
+    photo with an equal name or date. `ids` are those that the child may have. Needs no run lock: a
+    swap looks again whether somebody was hidden meanwhile."""
     with transaction(db):
         persons, key = stored_persons(db), hash_key(db)
-        listed = [person for person in persons.values() if person.id in ids]
-        # Not the id of an address without its fragment, which may be everybody's.
-        marks = {person.id for person in listed} or set(ids)
-        photos = photo_marks(key, persons.values(), placeholder="")
-        for person in listed:
-            marks |= {name_mark(key, person), photos.get(person.id, "")}
-            del persons[person.id]
+        sql = "SELECT person FROM known WHERE id IN (SELECT value FROM json_each(?))"
+        children = [persons[id] for (id,) in db.execute(sql, [json.dumps(ids)])]
+        own = own_photos(persons.values())
+        off, alike = set(), set()
+        for id, person in persons.items():
+            if any(has_her_card(person, child, own) for child in children):
+                off.add(id)
+            elif any(names_agree(person.nombre, child.nombre) for child in children):
+                alike.add(id)
         before = hidden_as(db, ids)
-        id = next(iter([*(person.id for person in listed), *before]), ids[0])
-        db.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?)", [id, bool(listed)])
-        rows = [(mark, id) for mark in marks if mark]
-        db.executemany("INSERT OR REPLACE INTO hidden_mark VALUES (?, ?)", rows)
+        id = ([child.id for child in children] or sorted(before) or ids)[0]
+        marks = set().union(*(marks_of(key, persons[id], persons[id].foto in own) for id in off))
+        # Only of somebody who is not stored: an address without its fragment may be everybody's.
+        rows = [(mark, id) for mark in marks or ids]
+        db.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?)", [id, bool(off)])
+        db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", rows)
         db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
-        write_persons(db, persons.values())
-    return id, "listed" if listed else "hidden" if before else "unknown"
+        write_persons(db, [person for id, person in persons.items() if id not in off])
+    return Hide(id, bool(before), off, alike)
+
+
+def has_her_card(person: Person, child: Person, own_photos: set[str]) -> bool:
+    """Whether a stored person is taken for the child who is being hidden."""
+    equal_name = long_words(person.nombre) == long_words(child.nombre) != ()
+    equal_date = person.fecha == child.fecha
+    equal_photo = person.foto == child.foto and person.foto in own_photos
+    return person.id == child.id or equal_name + equal_date + equal_photo > 1
 
 
 def unhide(db: sqlite3.Connection, ids: list[str]) -> bool:

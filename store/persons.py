@@ -5,64 +5,84 @@ SQLite --read_stored--> Stored --rules/--> Changes --write_changes--> SQLite
 
 import json
 import sqlite3
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-from model import Changes, Person, Reading, Stored, ids_of
+from model import Changes, Person, Stored
 from names import region_of
 from store.database import utc_now
+from store.photos import delete_photos
 
 
 def read_stored(db: sqlite3.Connection) -> Stored:
     """What a reading of the register is compared with."""
-
-    def select_ids(sql: str, *values: str) -> set[str]:
-        return {id for (id,) in db.execute(sql, values)}
-
     last_good = db.execute(
-        "SELECT julianday('now') - julianday(ended), coalesce(matched_parts, '') FROM run"
-        " WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1"
+        "SELECT julianday('now') - julianday(ended), coalesce(matched_parts, ''),"
+        " coalesce(start, '') FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1"
     ).fetchone()
-    days, matched = last_good or (None, "")
-    ((longest_list,),) = db.execute(
-        "SELECT coalesce(max(cards), 0) FROM run WHERE outcome = 'ok' AND ended > ?"
-        " AND id >= (SELECT coalesce(max(id), 0) FROM run WHERE outcome = 'ok' AND reason <> '')",
-        [utc_now(days_ago=7)],
+    days, matched, start = last_good or (None, "", "")
+    ((left,),) = db.execute(  # a forced run, which is good for a reason, begins anew
+        "SELECT count(*) FROM found WHERE since > max(:week_ago, (SELECT coalesce(max(ended), '')"
+        " FROM run WHERE outcome = 'ok' AND reason IS NOT NULL))",
+        {"week_ago": utc_now(days_ago=7)},
     )
+    expired = db.execute("SELECT id FROM unread WHERE since < ?", [utc_now(days_ago=14)])
     return Stored(
         persons=stored_persons(db),
-        stamped=select_ids("SELECT id FROM stamped"),
-        expired=select_ids("SELECT id FROM unread WHERE since < ?", utc_now(days_ago=14)),
-        longest_list=longest_list,
+        former=former_ids(db),
+        stamped=dict(db.execute("SELECT id, name FROM stamped")),
+        key=hash_key(db),
+        expired={id for (id,) in expired},
+        left_lately=left,
         days_since_good=days,
         matched_parts=set(matched.split()),
+        start=start,
     )
 
 
-def write_changes(db: sqlite3.Connection, reading: Reading, changes: Changes) -> None:
+def hash_key(db: sqlite3.Connection) -> bytes:
+    key: bytes = db.execute("SELECT key FROM secret").fetchone()[0]
+    return key
+
+
+def former_ids(db: sqlite3.Connection) -> dict[str, str | None]:
+    return dict(db.execute("SELECT id, person FROM former"))
+
+
+def write_changes(db: sqlite3.Connection, changes: Changes) -> None:
     """Write what was decided. The caller has begun a transaction."""
-
-    def for_each(sql: str, values: Iterable[Any]) -> None:
-        db.executemany(sql, ((value,) for value in values))
-
-    for_each("DELETE FROM found WHERE id = ?", changes.listed)
-    for_each("INSERT OR IGNORE INTO found VALUES (?)", changes.found)
-    for_each("DELETE FROM stamped WHERE id = ?", (person.id for person in changes.persons))
-    for_each("INSERT OR IGNORE INTO stamped VALUES (?)", ids_of(reading.stamped))
-    sql = "DELETE FROM unread WHERE id NOT IN (SELECT value FROM json_each(?))"
-    db.execute(sql, [json.dumps([*changes.unread])])
-    since = utc_now()
-    rows = ((id, since) for id in changes.unread)
+    db.execute("UPDATE found SET since = NULL WHERE since < ?", [utc_now(days_ago=7)])
+    found = [(id, utc_now()) for id in changes.found]
+    db.executemany("INSERT OR REPLACE INTO found VALUES (?, ?)", found)
+    db.executemany("DELETE FROM found WHERE id = ?", [(id,) for id in changes.relisted])
+    db.execute("DELETE FROM stamped")
+    db.executemany("INSERT INTO stamped VALUES (?, ?)", changes.stamped.items())
+    unread = [*changes.unread]
+    db.execute(
+        "DELETE FROM unread WHERE id NOT IN (SELECT value FROM json_each(?))", [json.dumps(unread)]
+    )
+    rows = [(id, utc_now()) for id in unread]
     db.executemany("INSERT OR IGNORE INTO unread VALUES (?, ?)", rows)
-    for old, new in changes.moved.items():
-        db.execute(
-            "INSERT INTO person_views SELECT ?, views FROM person_views WHERE person = ?"
-            " ON CONFLICT DO UPDATE SET views = views + excluded.views",
-            [new, old],
-        )
-        db.execute("DELETE FROM person_views WHERE person = ?", [old])
-        db.execute("UPDATE photo SET person = ? WHERE person = ?", [new, old])
-    write_persons(db, changes.persons)
+    move(db, changes.moved)
+    write_persons(db, changes.persons.values())
+    db.execute("DELETE FROM former")
+    there = {None, *changes.persons, *changes.stamped}
+    former = [(id, to) for id, to in changes.former.items() if to in there]
+    db.executemany("INSERT INTO former VALUES (?, ?)", former)
+
+
+def move(db: sqlite3.Connection, moved: Mapping[str, str]) -> None:
+    """Take views and photo along to a new id: by way of a third one, since an id may be both left
+    and taken."""
+    away = [(f">{new}", old) for old, new in moved.items()]
+    db.executemany("UPDATE person_views SET person = ? WHERE person = ?", away)
+    db.executemany("UPDATE photo SET person = ? WHERE person = ?", away)
+    db.execute(
+        "INSERT INTO person_views SELECT substr(person, 2), views FROM person_views"
+        " WHERE person LIKE '>%' ON CONFLICT DO UPDATE SET views = views + excluded.views"
+    )
+    db.execute("DELETE FROM person_views WHERE person LIKE '>%'")
+    # The one in its place is of another child, and goes.
+    db.execute("UPDATE OR REPLACE photo SET person = substr(person, 2) WHERE person LIKE '>%'")
 
 
 def stored_persons(db: sqlite3.Connection) -> dict[str, Person]:
@@ -81,7 +101,4 @@ def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         ((n, *person, region_of(person.lugar)) for n, person in enumerate(ordered, 1)),
     )
-    db.execute(
-        "DELETE FROM photo WHERE (person, nombre, fecha, foto) NOT IN"
-        " (SELECT id, nombre, fecha, foto FROM person)"
-    )
+    delete_photos(db)

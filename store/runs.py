@@ -53,8 +53,8 @@ def end_run(
     values = {"ended": utc_now(), "outcome": outcome, "reason": reason, **more}
     if reading:
         matched = " ".join(part for part, fault in reading.parts.items() if not fault)
-        values |= {"cards": reading.card_count, "listed": reading.listed, "matched_parts": matched}
-        values["unreadable"] = len(reading.unreadable)
+        values |= {"listed": reading.listed, "unreadable": len(reading.unreadable)}
+        values |= {"matched_parts": matched, "start": reading.start}
     columns = ", ".join(f"{name} = :{name}" for name in values)
     sql = f"UPDATE run SET {columns} WHERE id = :run AND outcome = 'running'"  # noqa: S608
     db.execute(sql, {**values, "run": run})
