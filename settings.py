@@ -49,6 +49,8 @@ class About(NamedTuple):
     photos: bool  # whether this service keeps them
     operator: str  # who runs it
     contact: str  # to which a family writes
+    edad_de: str = ""  # "hoy" where the register states ages of today
+    fecha_de: str = ""  # "publicacion" where it dates by the day of publication
 
 
 class Settings(NamedTuple):
@@ -96,6 +98,8 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
             photos=toml.get("photos") is not False,
             operator=texts["OPERATOR"],
             contact=contact,
+            edad_de="hoy" if toml.get("edad_de") == "hoy" else "",
+            fecha_de="publicacion" if toml.get("fecha_de") == "publicacion" else "",
         ),
     )
 

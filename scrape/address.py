@@ -16,7 +16,10 @@ def resolve(base: str, text: str) -> str:
     ValueError unless that is an http or https address of at most LONGEST characters."""
     address = urljoin(base, text.strip())
     parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+    if parts.scheme not in ("http", "https"):
+        wrong = f", not with {parts.scheme}:" if parts.scheme else ""
+        raise ValueError(f"an address begins with https://{wrong}")
+    if not parts.hostname or "@" in parts.netloc:
         raise ValueError("not a web address")
     if "\ufffd" in address:
         raise ValueError("broken characters, or a JSON value that is no text")
@@ -55,4 +58,9 @@ def stored_address(address: str, keep_fragment: bool = False) -> str:
 
 def page_of(address: str) -> str:
     """`address` for comparing pages: https, without session, `www.`, fragment and closing slash."""
-    return urldefrag(stored_address(address)).url.replace("//www.", "//").rstrip("/")
+    return bare(urldefrag(stored_address(address)).url)
+
+
+def bare(stored: str) -> str:
+    """A stored address without `www.` and closing slash, which do not make another page."""
+    return stored.replace("//www.", "//", 1).rstrip("/")

@@ -42,6 +42,7 @@ class RunContext:
         self.cards_per_file = Counter[str]()  # by file page, as page_of()
         self.names: set[tuple[str, ...]] = set()  # that cards have, as name_key()
         self.ends: dict[str, str] = {}  # where redirects led -> card's id
+        self.bodies: dict[bytes, dict[str, str | None]] = {}  # of file pages -> id -> card's name
         self.disputed: set[str] = set()  # ids of cards that ended at one page
 
 
@@ -50,7 +51,7 @@ class Card:
     """What the list pages say of one person."""
 
     position: tuple[int, int]  # the numbers of the list page and of the card on it, from 1
-    texts: dict[Way, str]  # that each way on the card yields; addresses are resolved
+    texts: dict[Way, str]  # that each way on the card yields, or its `whole`; addresses resolved
     name: str | None
     stamp: str  # "" for none
     says_found: bool
@@ -65,8 +66,9 @@ class Card:
         # test_stamped_cards_without_link_and_name_are_cards
         return self.id or self.name or (str(self.position) if self.stamp else "")
 
-    def skipped(self, field: str, reason: str, text: str = "") -> Skipped:
-        return Skipped(self.id or None, *self.position, field, reason, self.name, self.href, text)
+    def skipped(self, field: str, reason: str, text: str = "", children: int = 1) -> Skipped:
+        place = (self.id or None, *self.position)
+        return Skipped(*place, field, reason, self.name, self.href, text, children)
 
 
 def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
@@ -81,6 +83,8 @@ def read_cards(context: RunContext, document: Document) -> Iterator[Card]:
     for number, scope in enumerate(card_scopes(document.root, profile), 1):
         context.usage.keys.add("card")
         texts = {way: context.usage.extract(way, scope) for way in ways}
+        whole = {way.whole for way in ways if way.pattern and not texts[way]}
+        texts |= {way: context.usage.extract(way, scope) for way in whole}
         for way in links:
             texts[way] = web_address(document.base, texts[way]) or texts[way]
         names = (texts[way] for way in profile.fields.nombre if way.on_card)

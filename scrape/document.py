@@ -28,6 +28,7 @@ BLOCKS = (HTMLTreeBuilder.DEFAULT_BLOCK_ELEMENTS - NOT_BLOCKS).union(
 UNSEEN = ("script", "style", "template")
 AROUND_VALUE = " :\t\r\n\xa0"  # stripped from the value of a label
 LABEL = re.compile(r"[^:\d]{1,40}:")
+TAG = re.compile("<[a-zA-Z!/]")  # not "<5"
 BOLD = ("b", "strong")
 LABEL_TAGS = ("dt", "th", "h1", "h2", "h3", "h4", "h5", "h6")  # two in a row are two labels
 NOT_TEXT = "\ufffd"  # malformed in every field, as it stands alone
@@ -211,7 +212,7 @@ def json_text(value: Any) -> str:
     if isinstance(value, dict | list):
         return NOT_TEXT
     if isinstance(value, str):
-        return visible_text(BeautifulSoup(value, "html5lib")) if "<" in value else value
+        return visible_text(BeautifulSoup(value, "html5lib")) if TAG.search(value) else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value) if isinstance(value, bool | int | float) else ""

@@ -135,7 +135,7 @@ class Fetcher:
     def follow(self, url: str, check: Callable[[str], None], form: Form = None) -> Page:
         """Request `url` and what it redirects to, each address once `check` has allowed it."""
         for _ in range(1 + REDIRECTS):
-            if urlsplit(url).netloc not in self.hosts:
+            if urlsplit(url).netloc.lower() not in self.hosts:
                 raise PageError("leads off the register's hosts (profile key `hosts`)")
             check(url)
             page = self.request(url, form)

@@ -1,6 +1,6 @@
 """The register's images: fetch those that are due, and make a small JPEG of each.
 
-    id -> address --fetch_photos--> id, JPEG
+    id -> address --fetch_photos--> id, digest, JPEG
     bytes --photo_of--> JPEG: small, upright, without metadata
 
 What goes wrong with an image costs that image alone.
@@ -8,9 +8,10 @@ What goes wrong with an image costs that image alone.
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from io import BytesIO
-from itertools import islice
+from warnings import catch_warnings
 
 from PIL import Image, ImageOps
 
@@ -25,6 +26,7 @@ UNANSWERED = 5  # so many in a row, and the register is left alone
 TRIED = 10  # so many images are fetched by a dry run
 
 log = logging.getLogger("persona404.photos")
+logging.getLogger("PIL").setLevel(logging.CRITICAL)  # an image can make it write a line a tag
 
 
 class NoPhoto(PageError):
@@ -33,50 +35,56 @@ class NoPhoto(PageError):
 
 def fetch_photos(
     fetcher: Fetcher,
-    due: Mapping[str, str],
-    others: Iterable[str],
+    due: Sequence[str],
+    addresses: Mapping[str, str],
     progress: Callable[[str], None],
     faults: Counter[str],
-) -> Iterator[tuple[str, bytes | None]]:
-    """Fetch the images at the addresses in `due`, by id: each id with its JPEG, with None if the
-    register has no photo any more, or with b"" if that is not known now. `others` are all photos'
-    addresses; `faults` are counted. Ends early if the register does not answer."""
-    others = {page_of(address) for address in others}
+) -> Iterator[tuple[str, str | None, bytes | None]]:
+    """Fetch the images of the ids in `due`, to which the caller may add meanwhile; `addresses` are
+    all photos', by id; `faults` are counted. Each id with the digest of the register's bytes and
+    the JPEG, which is None if the image is not to be kept; the digest is "" if the register has no
+    photo any more, None if that is not known now. Ends early if the register does not answer."""
+    pages = {page_of(address) for address in addresses.values()}
     unanswered = 0  # in a row
-    for count, (id, address) in enumerate(due.items(), 1):
+    for count, id in enumerate(due, 1):
         progress(f"photo {count} of {len(due)}")
         refusal = ""
-        jpeg: bytes | None = b""
+        digest: str | None = None
+        jpeg = None
         try:
-            jpeg = fetch_photo(fetcher, address, others)
+            digest, jpeg = fetch_photo(fetcher, addresses[id], pages)
             unanswered = 0
+            if jpeg is None:
+                faults["it leads to another child's"] += 1
         except PageError as error:
             faults[str(error)] += 1
             is_gone = isinstance(error, NoPhoto) or error.status in (404, 410)
-            jpeg = None if is_gone else b""
+            digest = "" if is_gone else None
             unanswered = unanswered + 1 if isinstance(error, NoAnswer) else 0
             if unanswered == UNANSWERED:
                 refusal = f"{UNANSWERED} in a row were not answered"
         except Refused as error:
             refusal = str(error)
             faults[refusal] += 1
-        yield id, jpeg
+        yield id, digest, jpeg
         if refusal:
             log.warning("photos: the rest waits: %s", refusal)
             return
 
 
-def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str]) -> bytes:
-    """The photo at `address`, as it is kept. NoPhoto where it is none, or is one of `others`, as
-    page_of(); PageError and Refused as Fetcher.get()."""
+def fetch_photo(fetcher: Fetcher, address: str, pages: set[str]) -> tuple[str, bytes | None]:
+    """The digest of the image at `address`, and the photo as it is kept, None where it leads to
+    another of `pages`, as page_of(). NoPhoto where it is none; PageError and Refused as
+    Fetcher.get()."""
     try:
         with time_limit(PAGE_SECONDS):
             page = fetcher.get(address, is_image=True)
             if fetcher.profile.means_no_photo(page.url):
                 raise NoPhoto("it leads to the register's image for no photo")
-            if page_of(page.url) != page_of(address) and page_of(page.url) in others:
-                raise NoPhoto("it leads to another child's")
-            return photo_of(page.body)
+            # A query may be one of caching: a child's photo is there without it.
+            ends = {page_of(page.url), page_of(page.url.partition("?")[0])}
+            is_another = (ends & pages) - {page_of(address)}
+            return sha256(page.body).hexdigest(), None if is_another else photo_of(page.body)
     except (PageError, Refused):
         raise
     except Exception as error:  # an unforeseen one costs this photo only
@@ -84,20 +92,24 @@ def fetch_photo(fetcher: Fetcher, address: str, others: Iterable[str]) -> bytes:
 
 
 def try_photos(fetcher: Fetcher, addresses: Mapping[str, str]) -> str:
-    """How many photos could be kept, by the first TRIED of them."""
-    first, faults = dict(islice(addresses.items(), TRIED)), Counter[str]()
-    photos = fetch_photos(fetcher, first, (), lambda line: None, faults)
-    jpegs = [jpeg for _, jpeg in photos]
+    """How many photos the service could keep, by the first TRIED of them; why not the others."""
+    if not addresses:
+        return "nobody has the address of one: is `foto` right?"
+    faults = Counter[str]()
+    photos = fetch_photos(fetcher, [*addresses][:TRIED], addresses, lambda line: None, faults)
+    jpegs = [jpeg for _, _, jpeg in photos]
     kept = sum(map(bool, jpegs))
-    reasons = "".join(f"; {count} {fault}" for fault, count in faults.most_common())
-    return f"{len(addresses)} persons have one; of {len(jpegs)} tried, {kept} can be kept{reasons}"
+    reasons = "".join(f"; {count} cannot: {fault}" for fault, count in faults.most_common())
+    hint = '; see "Photos" in registers/README.md' if faults else ""
+    counts = f"the first {len(jpegs)} were tried: {kept} can be kept{reasons}{hint}"
+    return f"{len(addresses)} persons have the address of one; {counts}"
 
 
 def photo_of(body: bytes) -> bytes:
     """The image in `body`, of an animation the first, as a JPEG that fits into LARGEST. NoPhoto
     where it is of no FORMATS, broken, smaller than SMALLEST or larger than PIXELS."""
     try:
-        with Image.open(BytesIO(body), formats=FORMATS) as image:
+        with catch_warnings(action="ignore"), Image.open(BytesIO(body), formats=FORMATS) as image:
             image.draft("RGB", (2 * LARGEST[0], 2 * LARGEST[1]))  # of a JPEG, decode no more
             if image.width * image.height > PIXELS or min(image.size) < SMALLEST:
                 raise NoPhoto(f"its image has {image.width} x {image.height} pixels")

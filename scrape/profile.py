@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -68,6 +68,11 @@ class Way(Struct, frozen=True, forbid_unknown_fields=True):
         return as_tuple(self.card if self.file is None else self.file)
 
     @property
+    def whole(self) -> "Way":
+        """The way to all text at the places, of which this one keeps a part."""
+        return replace(self, pattern=None, join=" ", template="{}")
+
+    @property
     def labels(self) -> tuple[str | None, ...]:
         return as_tuple(self.label) or (None,)
 
@@ -114,6 +119,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     pass_over: tuple[Way, ...] = ()
     max_age: Annotated[int, Meta(ge=0, le=120)] | None = None
     fields: Fields
+    edad_de: Literal["entonces", "hoy"] = "entonces"
+    fecha_de: Literal["caso", "publicacion"] = "caso"
     months: Annotated[tuple[str, ...], Meta(min_length=12, max_length=12)] = MONTHS
     month_words: Texts = ()
     year_words: Texts = ()
@@ -186,7 +193,8 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     @property
     def own_hosts(self) -> set[str]:
         """The only hosts that are ever asked for a page; with the port, if one is given."""
-        return {urlsplit(resolve("", address)).netloc for address in self.start}.union(self.hosts)
+        starts = (urlsplit(resolve("", address)).netloc for address in self.start)
+        return {host.lower() for host in (*starts, *self.hosts)}
 
 
 def as_tuple(texts: Texts | None) -> tuple[str, ...]:

@@ -3,18 +3,20 @@
 Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
 """
 
+from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from itertools import combinations
 
-from model import Reading
+from model import Reading, ids_of
 from names import name_key, names_agree
-from scrape.address import https, page_of
+from scrape.address import bare, https, page_of
 from scrape.cards import Card, RunContext, says_found
 from scrape.document import text_of
 from scrape.fetch import PAGE_SECONDS, Fetcher, PageError, Refused, time_limit
 from scrape.paging import read_list
-from scrape.record import Record, RecordError, read_person
+from scrape.record import Record, RecordError, read_fields, read_person
 from scrape.ways import profile_parts
 
 
@@ -33,37 +35,42 @@ def read_register(
         card_count=len({card.key for card in cards}),
         page_count=context.page_number,
         placeholder=https(fetcher.profile.placeholder or ""),
+        start=" ".join(fetcher.profile.start),
     )
-    joined = join_cards(cards, reading)
+    joined = join_cards(cards, reading, stored_ids)
     linked = [card for card in joined if card.id]
     context.cards_per_file.update(page_of(card.detail_url) for card in linked if card.detail_url)
-    context.names = {name_key(card.name) for card in linked if card.name}
+    names = Counter(name_key(card.name) for card in linked if card.name)
+    context.names = set(names)
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
-        read_record(reading, Record(card, context))
-    for card in joined:
-        if card.id in context.disputed and card.id in reading.persons:
-            del reading.persons[card.id]
-            reading.photos.pop(card.id, None)  # it may be another child's
-            reason = "a redirect led to it and to that of another card"
-            reading.unreadable.append(card.skipped("file page", reason))
+        record = Record(card, context)
+        kind = read_record(reading, record)
+        if kind == "stamped" and card.name and names[name_key(card.name)] > 1:
+            with suppress(RecordError):  # it may be the second card of a child
+                person = read_fields(record)
+                reading.stamped_persons[card.id] = person._replace(foto=https(person.foto))
+    withdraw(reading, joined, context)
     reading.parts = profile_parts(fetcher.profile, context.usage)
     return reading
 
 
-def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
-    """One card for each file page: what one lacks, the others fill in, and a stamp on any counts.
-    Cards with one link and names that do not agree are unreadable. Those without a link stay."""
-    by_id: dict[str, list[Card]] = {}
+def join_cards(
+    cards: list[Card], reading: Reading, stored_ids: AbstractSet[str] = frozenset()
+) -> list[Card]:
+    """One card for each file: what one lacks, the others fill in, and a stamp on any counts. A
+    stored id wins over that of an address with another slash or `www.`. Cards of one file and names
+    that do not agree are unreadable. Those without a link stay."""
+    if len({card.id for card in cards}) < len({card.stored_url for card in cards}):
+        raise Refused("two different files have one id")
+    by_file: dict[str, list[Card]] = {}
     for card in cards:
-        by_id.setdefault(card.id, []).append(card)
-    joined = by_id.pop("", [])
-    for same in by_id.values():
-        if len({card.stored_url for card in same}) > 1:
-            raise Refused("two different files have one id")
+        by_file.setdefault(bare(card.stored_url), []).append(card)
+    joined = by_file.pop("", [])
+    for same in by_file.values():
         names = [card.name for card in same if card.name]
-        agree = all(names_agree(*two, may_be_cut=False) for two in combinations(names, 2))
+        agree = all(names_agree(*two, at_least=1) for two in combinations(names, 2))
         files = {page_of(card.detail_url) for card in same if card.detail_url}
         if not agree or len(files) > 1:
             other = "file page" if agree else "name"
@@ -71,31 +78,58 @@ def join_cards(cards: list[Card], reading: Reading) -> list[Card]:
             for card in same:  # the link is nobody's
                 reading.unreadable.append(card.skipped("url", reason)._replace(id=None))
             continue
-        first, *others = same
+        first, *others = sorted(same, key=lambda card: card.id not in stored_ids)
         for card in others:
             for name in ("name", "stamp", "says_found", "detail_url"):
                 setattr(first, name, getattr(first, name) or getattr(card, name))
-            first.texts = {way: text or card.texts[way] for way, text in first.texts.items()}
+            first.texts = {way: t or card.texts.get(way, "") for way, t in first.texts.items()}
+            if card.id != first.id:
+                reading.doubles[card.id] = first.id
         joined.append(first)
     return joined
 
 
-def read_record(reading: Reading, record: Record) -> None:
-    """Read one record into its list of `reading`. A fault costs this record only."""
-    card = record.card
+def read_record(reading: Reading, record: Record) -> str:
+    """Read one record into its list of `reading`, which is returned. A fault costs this record
+    only."""
+    card, kind, args = record.card, "unreadable", ("record", "")
     try:
         with time_limit(PAGE_SECONDS):
             person = read_person(record)
-            text = text_of(record.document.root) if record.document else ""
+        kind = "persons"
         reading.persons[person.id] = person._replace(foto=https(person.foto))
         if not record.profile.means_no_photo(person.foto):
             reading.photos[person.id] = person.foto
-        reading.found_on_cards += card.says_found
-        reading.found_on_files += says_found(text)
     except Refused:
         raise
     except RecordError as error:
-        getattr(reading, error.kind).append(card.skipped(*error.args))
+        kind, args = error.kind, error.args
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
-        reason = str(error) if isinstance(error, PageError) else type(error).__name__
-        reading.unreadable.append(card.skipped("record", reason))
+        args = ("record", str(error) if isinstance(error, PageError) else type(error).__name__)
+    if kind != "persons":
+        getattr(reading, kind).append(card.skipped(*args))
+    if kind in ("persons", "unreadable"):
+        if card.says_found:
+            reading.found_on_cards.add(card.id)
+        if record.document and says_found(text_of(record.document.root)):
+            reading.found_on_files.add(card.id)
+    return kind
+
+
+def withdraw(reading: Reading, cards: list[Card], context: RunContext) -> None:
+    """Make unreadable what file pages cannot say: a redirect led two cards to one page; or one page
+    is at the addresses of cards without one name, or at three addresses (a cache, a login)."""
+    reasons = dict.fromkeys(context.disputed, "a redirect led to it and to that of another card")
+    for same in context.bodies.values():
+        names = {name_key(name or id) for id, name in same.items()}
+        if len(same) > 2 or len(names) > 1:
+            reasons |= dict.fromkeys(same, f"{len(same)} file pages are the same")
+    for card in cards:
+        kinds = (reading.stamped, reading.excluded, reading.several)
+        listed = [records for records in kinds if card.id in ids_of(records)]
+        if card.id in reasons and (listed or card.id in reading.persons):
+            reading.persons.pop(card.id, None)
+            reading.photos.pop(card.id, None)  # it may be another child's
+            for records in listed:
+                records[:] = [record for record in records if record.id != card.id]
+            reading.unreadable.append(card.skipped("file page", reasons[card.id]))

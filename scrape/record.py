@@ -10,14 +10,15 @@ The file page is fetched only if a field or a stamp needs it.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from model import Person
-from names import name_key, names_agree
+from names import name_key, share_a_word
 from scrape.address import page_of, web_address
 from scrape.cards import Card, RunContext, first_name
 from scrape.document import NOT_TEXT, Document, parse_html, parse_json, value_at
-from scrape.fetch import Fetcher, PageError
+from scrape.fetch import PageError
 from scrape.profile import Profile
 from scrape.values import Age, age_between, read_age, read_date, read_name, read_place
 
@@ -26,8 +27,10 @@ class RecordError(Exception):
     """A record gives no person. `kind` is the list of Reading in which it belongs; `file page`
     counts as a field; only `text` may quote the page."""
 
-    def __init__(self, field: str, reason: str, text: str = "", kind: str = "unreadable"):
-        super().__init__(field, reason, text)
+    def __init__(
+        self, field: str, reason: str, text: str = "", kind: str = "unreadable", children: int = 1
+    ):
+        super().__init__(field, reason, text, children)
         self.kind = kind
 
 
@@ -52,7 +55,7 @@ class Record:
         if self.context.cards_per_file[page_of(address)] > 1:
             raise RecordError("file page", "another card has the same one", address)
         try:
-            document = read_file(address, self.context.fetcher)
+            document = self.read_file(address)
         except PageError as error:
             kind = "gone" if error.status == 410 else "unreadable"
             raise RecordError("file page", str(error), address, kind) from None
@@ -62,20 +65,20 @@ class Record:
         self.document = document
         return document
 
-
-def read_file(address: str, fetcher: Fetcher) -> Document:
-    """The file page at `address`; of one in JSON, the record. PageError where that fails."""
-    if not address:
-        raise PageError("the card does not say where it is (profile key `file_url`)")
-    page, profile = fetcher.get(address), fetcher.profile
-    if profile.file_record is None:
-        return parse_html(page, profile.encoding)
-    document = parse_json(page, profile.encoding)
-    path = profile.file_record
-    record = value_at(document.root, path)
-    if not isinstance(record, dict):
-        raise PageError(f"there is no record at {path!r} (profile key `file_record`)")
-    return document._replace(root=record)
+    def read_file(self, address: str) -> Document:
+        """The file page; of one in JSON, the record. PageError where that fails."""
+        if not address:
+            raise PageError("the card does not say where it is (profile key `file_url`)")
+        page, path = self.context.fetcher.get(address), self.profile.file_record
+        same = self.context.bodies.setdefault(blake2b(page.body).digest(), {})
+        same[self.card.id] = self.card.name
+        if path is None:
+            return parse_html(page, self.profile.encoding)
+        document = parse_json(page, self.profile.encoding)
+        record = value_at(document.root, path)
+        if not isinstance(record, dict):
+            raise PageError(f"there is no record at {path!r} (profile key `file_record`)")
+        return document._replace(root=record)
 
 
 def check_owner(record: Record, document: Document) -> None:
@@ -99,9 +102,9 @@ def check_owner(record: Record, document: Document) -> None:
 
 
 def is_same_child(on_card: str, on_file: str, context: RunContext) -> bool:
-    """Whether the names agree, and the file page's is not exactly that of another card."""
+    """Whether the names share a word, and the file page's is not exactly that of another card."""
     is_equal = name_key(on_card) == name_key(on_file)
-    return is_equal or (name_key(on_file) not in context.names and names_agree(on_card, on_file))
+    return is_equal or (name_key(on_file) not in context.names and share_a_word(on_card, on_file))
 
 
 def read_person(record: Record) -> Person:
@@ -120,9 +123,14 @@ def read_person(record: Record) -> Person:
     if record.profile.stamps(on_card=False):
         record.file_page()
         check_stamp(record.stamp)
+    return read_fields(record)
+
+
+def read_fields(record: Record) -> Person:
+    """The person, whatever the stamps say. RecordError as read_person()."""
     fecha, age = first_value(record, "fecha"), age_of(record)
     fields = {
-        "nombre": name,
+        "nombre": first_value(record, "nombre"),
         "fecha": fecha and fecha.strftime("%d/%m/%Y"),
         "edad": age and str(age),
         "lugar": first_value(record, "lugar"),
@@ -144,25 +152,28 @@ def check_stamp(stamp: str) -> None:
 def check_one_child(record: Record, name: str | None) -> None:
     several = record.profile.several
     if name and several and re.search(several, name, re.IGNORECASE):
-        raise RecordError("nombre", "names several children", name, "excluded")
+        count = 1 + len(re.findall(several, name, re.IGNORECASE))
+        raise RecordError("nombre", "names several children", name, "several", count)
 
 
 def fault_of(record: Record, field_name: str) -> RecordError:
-    """What is wrong with a field that has no value."""
-    texts = [*filter(None, texts_of(record, field_name))]
-    if field_name == "edad" and not texts:
-        texts = [*filter(None, texts_of(record, "nacimiento"))]
-        field_name = "nacimiento" if texts else field_name
+    """What is wrong with a field that has no value, and the texts at its places."""
+    names = ("edad", "nacimiento") if field_name == "edad" else (field_name,)
     also = ", and the profile has no placeholder" if field_name == "foto" else ""
-    return RecordError(field_name, ("malformed" if texts else "missing") + also, " | ".join(texts))
+    for whole, reason in ((False, "malformed"), (True, "no pattern matches")):
+        for name in names:
+            if texts := [*filter(None, texts_of(record, name, whole))]:
+                return RecordError(name, reason + also, " | ".join(texts))
+    return RecordError(field_name, "missing" + also)
 
 
-def texts_of(record: Record, field_name: str) -> Iterator[str]:
+def texts_of(record: Record, field_name: str, whole: bool = False) -> Iterator[str]:
     """The text that each way of a field yields, in their order; "" for none. A photo's address is
-    resolved."""
-    for way in getattr(record.profile.fields, field_name):
+    resolved. With `whole`, all that stands at the places of those that have a pattern."""
+    ways = getattr(record.profile.fields, field_name)
+    for way in [way.whole for way in ways if way.pattern] if whole else ways:
         if way.on_card:
-            yield record.card.texts[way]
+            yield record.card.texts.get(way, "")
         else:
             document = record.file_page()
             text = record.context.usage.extract(way, document.root)
@@ -193,11 +204,17 @@ def first_value(record: Record, field_name: str) -> Any:
 
 
 def age_of(record: Record) -> Age | None:
-    """The age that the register states, else that on the day of the case: Croatia gives none."""
+    """The age that the register states, else that on the day of the case: Croatia gives none.
+    Where it states today's, the other way round."""
+    if record.profile.edad_de == "hoy":
+        return age_by_birth(record) or first_value(record, "edad")
     age: Age | None = first_value(record, "edad")
-    if age is None and (fecha := first_value(record, "fecha")):
-        born = first_value(record, "nacimiento")
-        age = born and age_between(born, fecha)
-        if age and any(texts_of(record, "edad")):
-            record.context.usage.unread_ages.add(record.card.key)
+    if age is None and (age := age_by_birth(record)) and any(texts_of(record, "edad")):
+        record.context.usage.unread_ages.add(record.card.key)
     return age
+
+
+def age_by_birth(record: Record) -> Age | None:
+    """The age on the day of the case, by the birth date."""
+    fecha, born = (first_value(record, name) for name in ("fecha", "nacimiento"))
+    return age_between(born, fecha) if born and fecha else None

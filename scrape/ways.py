@@ -90,7 +90,8 @@ class Usage:
             yield text
 
     def matching_part(self, way: Way, text: str) -> str:
-        """The part of `text` that the way's pattern matches; "" for one of `missing`."""
+        """The part of `text` that the way's pattern matches; "" where one of `missing` is all of
+        the text or of the part."""
         if text == NOT_TEXT:
             return NOT_TEXT
         part = text.strip()
@@ -98,9 +99,8 @@ class Usage:
             match = re.search(way.pattern, text, re.IGNORECASE)
             groups = (match.groups() or (match[0],)) if match else ()
             part = way.separator.join(group.strip() for group in groups if group)
-        if self.missing and comparable(part) in map(comparable, self.missing):
-            return ""
-        return part
+        missing = [comparable(text) for text in self.missing]
+        return "" if missing and {comparable(text), comparable(part)} & {*missing} else part
 
 
 def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
@@ -137,5 +137,5 @@ def raw_texts(way: Way, scope: Scope, place: str, label: str | None) -> Iterator
 
 
 def fold_spaces(text: str) -> str:
-    """`text` with the spaces of each line folded."""
-    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+    """`text` with the spaces of each line folded, and without empty lines."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines())))

@@ -97,6 +97,13 @@ def test_a_redirect_within_the_register_is_followed(web: Web, fetcher: Fetcher) 
     assert (page.url, page.body) == (f"http://{web.host}/y", b"there")
 
 
+def test_a_host_may_be_written_in_capitals(register: Register) -> None:
+    port = register.web.host.rpartition(":")[2]
+    edit_profile(register, register.web.host, f"LOCALHOST:{port}")
+    register.publish(slugs(2))
+    assert len(read(register).persons) == 2
+
+
 def test_a_redirect_may_be_in_utf8(web: Web, fetcher: Fetcher) -> None:
     web.pages["/x"] = redirect("/niño".encode().decode("latin-1"))
     web.put("/ni%C3%B1o", "there")

@@ -144,7 +144,7 @@ def test_a_trap_in_a_record(
         ({"forename": None, "name": 12}, "nombre: malformed"),
         ({"_links": {"thumbnail": {"href": ["/1", "/2"]}}}, NO_PHOTO),
         ({"_links": {"thumbnail": {"href": {"url": "/1"}}}}, NO_PHOTO),
-        ({"name": "OTRA PERSONA"}, "file page: it names somebody else than the card"),
+        ({"name": "OTRA", "forename": "GENTE"}, "file page: it names somebody else than the card"),
     ],
 )
 def test_a_record_that_does_not_fit(

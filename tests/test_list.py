@@ -155,7 +155,7 @@ def test_several_start_addresses_are_one_register(register: Register) -> None:
     edit_profile(register, f'"{site}/lista?n=1"', f'["{site}/lista?n=1", "{site}/b"]')
     register.publish(slugs(3))
     register.web.put("/b", "<li><a href='/file/ac'>Ac</a></li><li><a href='/file/ad'>Ad</a></li>")
-    register.web.pages["/file/ad"] = register.web.pages["/file/ac"]
+    register.web.put("/file/ad", Listed("ad").details)
     assert len(read(register).persons) == 4
 
 

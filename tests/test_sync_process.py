@@ -148,7 +148,8 @@ def test_a_dry_run_on_a_terminal_shows_who_is_left_out_and_why(register: Registe
         edit_profile(register, key, f"# {key}")
     stamped = Listed("hallada", stamp="FUE ENCONTRADA")
     odd = [Listed("ilegible", fecha="ayer"), Listed("mayor", edad="18 años"), stamped]
-    same_photo = [person._replace(foto="/cargando.gif") for person in TWELVE]
+    ages = [person._replace(edad=f"{age} años") for age, person in enumerate(TWELVE, 2)]
+    same_photo = [person._replace(foto="/cargando.gif") for person in ages]
     register.publish([*odd, *same_photo])
     shown = on_terminal(register, "--dry-run")
     for kind, name, fault in (
@@ -172,6 +173,7 @@ def test_explain_shows_which_way_is_taken(register: Register) -> None:
     assert "fields.fecha[1]: '/fotos/ab.jpg' -> None\n" in shown
     assert "fields.fecha[2]: '01/02/2024' -> 2024-02-01 (taken)\n" in shown
     assert f"{register.id('ab')}  Ab Inventado Prueba  01/02/2024" in shown
+    assert "an address begins with https://" in on_terminal(register, "--explain", "a.example/x")
     assert "no card of the list" in on_terminal(register, "--explain", "https://a.example/x")
     assert register.sync("--explain", f"http://{register.web.host}/file/ab").returncode == 2
 

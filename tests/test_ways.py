@@ -2,6 +2,7 @@
 
 import pytest
 from bs4 import BeautifulSoup
+from msgspec.structs import replace
 
 from scrape.profile import Way
 from scrape.ways import Usage
@@ -38,6 +39,39 @@ CARD = BeautifulSoup(
 )
 def test_a_way(way: Way, text: str) -> None:
     assert Usage().extract(way, CARD) == text
+
+
+@pytest.mark.parametrize(
+    ("way", "values", "text"),
+    [
+        (Way(card=("a", "b"), join=", "), ("Orán", "sin datos"), "Orán"),
+        (Way(card=("a", "b"), join=", "), ("SIN DATOS.", "Salta"), "Salta"),
+        (Way(card=("a", "b"), join=", ", pattern="^[a-z]+"), ("Sin datos", "Salta 1"), "Salta"),
+        (
+            Way(card=("a", "b"), join=", ", pattern=": (.+)"),
+            ("en: Sin datos", "en: Salta"),
+            "Salta",
+        ),
+        (Way(card=("a", "b"), pattern="^(.+) [(]"), ("Orán (Salta)", "Salta"), "Orán"),
+        (Way(card=("a", "b"), pattern="Orán.+Salta"), ("Orán", "Salta"), ""),
+    ],
+)
+def test_pattern_and_missing_apply_to_each_place_before_joining(
+    way: Way, values: tuple[str, str], text: str
+) -> None:
+    usage = Usage(missing=("Sin datos",))
+    html = BeautifulSoup("<a>{}</a><b>{}</b>".format(*values), "html5lib")
+    assert usage.extract(way, html) == text
+    assert usage.extract(way, dict(zip("ab", values, strict=True))) == text
+    assert usage.extract(replace(way, card="l", join=way.separator), {"l": [*values]}) == text
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\u2028", " \r\n\r\n ", "<br>", "<br>\r\n"])
+@pytest.mark.parametrize("head", ["Niña", "Niña de <5 años"])
+def test_the_lines_of_a_json_text_are_those_of_a_page(end: str, head: str) -> None:
+    text = end.join((head, "Lugar:", "Villa  Inventada", ""))
+    for pattern, kept in ((r"Lugar:\n(.+)", "Villa Inventada"), (r"^Lugar", ""), (r"años$", "")):
+        assert Usage().extract(Way(card="a", pattern=pattern), {"a": text}) == kept
 
 
 STAMPS = BeautifulSoup("<b> FUE  ENCONTRADA</b><img alt='FUE&nbsp;ENCONTRADA'><u></u>", "html5lib")

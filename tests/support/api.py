@@ -55,8 +55,8 @@ def fill(database: Path, persons: list[Person], ended: str | None = None) -> Non
 def keep_photo(database: Path, person: Person) -> None:
     """Let the service have a photo of a stored person: one pixel."""
     with open_database(database, 5) as db, transaction(db):
-        row = (person.id, person.nombre, person.fecha, person.foto, utc_now(), app.PIXEL)
-        db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, ?, ?)", row)
+        row = (person.id, person.nombre, person.fecha, person.foto, person.id, app.PIXEL)
+        db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, 1, ?, ?)", row)
 
 
 def views_of(database: Path) -> list[tuple[str, int]]:
