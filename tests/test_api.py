@@ -465,6 +465,16 @@ def test_what_the_pages_say_of_the_register_is_no_markup(filled: Path) -> None:
         assert "</script><b>" not in page
 
 
+def test_what_age_and_date_mean_costs_a_page_nothing_unless_it_differs(filled: Path) -> None:
+    for about, told in (
+        (ABOUT, False),
+        (ABOUT._replace(edad_de="hoy", fecha_de="publicacion"), True),
+    ):
+        for path in ("/", "/embed.js"):
+            page = Api(filled, about=about).ask(path).body
+            assert (b'"edad_de":"hoy","fecha_de":"publicacion"' in page) == told
+
+
 def test_browsers_keep_the_script_for_an_hour(api: Api) -> None:
     assert api.ask("/embed.js").headers["cache-control"] == "max-age=3600"
 

@@ -292,8 +292,19 @@ def test_every_profile_key_is_described(kind: type) -> None:
     assert set(kind.__struct_encode_fields__) - {"name"} <= described
 
 
+def test_the_examples_of_several_match_their_names() -> None:
+    line = "^several = '(.+)'  # ([A-Z][a-z]+): ([^;\n]+)(?:; not (.+))?$"
+    lines = re.findall(line, PROFILES, re.M)
+    assert [language for _, language, *_ in lines] == ["English", "Portuguese", "French", "German"]
+    for pattern, _, name, other in lines:
+        assert re.search(pattern, name, re.IGNORECASE)
+        assert not re.search(pattern, other, re.IGNORECASE)
+
+
 def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
-    cards, file, other_cards, other_file = re.findall(r"```html\n(.*?)```", PROFILES, re.S)
+    cards, file, other_cards, other_file, sentences = re.findall(
+        r"```html\n(.*?)```", PROFILES, re.S
+    )
     api_list, api_record = re.findall(r"```json\n(.*?)```", PROFILES, re.S)
     pages = {
         "lista?p=1": cards,
@@ -302,6 +313,7 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
         "persona/2": file.replace("Ana", "Luz"),
         "eltuntek?oldal=1": other_cards,
         "eltuntek?eset=7": other_file,
+        "casos": sentences,
         "v2/casos?orden=fecha&desde=0": api_list,
         "v2/casos/71": api_record,
         "v2/casos/72": api_record.replace("VIGENTE", "LOCALIZADO").replace(
@@ -322,6 +334,7 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
         assert reading.unreadable == []
         persons += [fields for _, *fields in reading.persons.values()]
     spanish = ["08/03/2024", "12 años", "Villa Inventada, Ficticia"]
+    day, *rest = "03/05/2024", "Villa Inventada", "https://registro.example/sin-foto.png"
     assert persons == [
         [
             "Ana Inventada Prueba",
@@ -343,6 +356,8 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
             "https://registro.example/nincs-kep.png",
             "https://registro.example/eltuntek?eset=7",
         ],
+        ["Ana Inventada Prueba", day, "12 años", *rest, "https://registro.example/caso/1"],
+        ["Bruno Ficticio Prueba", day, "9 años", *rest, "https://registro.example/caso/2"],
         [
             "Ana Luz Inventada",
             *spanish,

@@ -264,7 +264,7 @@ def test_a_swap_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
         swaps.finish(mark, SQLITE_TMPDIR=str(folder), TMPDIR=str(folder))
         with open_database(swaps.database, 60) as db:  # photos of overflow pages, all of them
             db.execute(
-                "INSERT INTO photo SELECT id, nombre, fecha, foto, '',"
+                "INSERT INTO photo SELECT id, nombre, fecha, foto, 1, id,"
                 " CAST(printf('%.*c', 9000, 'x') AS BLOB) FROM person WHERE true"
                 " ON CONFLICT DO NOTHING"
             )

@@ -78,6 +78,19 @@ def test_an_empty_setting_counts_as_not_set() -> None:
         assert settings.register == "demo"
 
 
+def test_the_pages_get_what_age_and_date_mean(tmp_path: Path) -> None:
+    profile = tmp_path / "prueba.toml"
+    settings = {"REGISTER": str(profile), "CONTACT": "nadie@registro.example"}
+    for toml, told in (
+        ('edad_de = "hoy"\nfecha_de = "publicacion"', ("hoy", "publicacion")),
+        ('edad_de = "entonces"\nfecha_de = "caso"', ("", "")),
+        ("", ("", "")),
+    ):
+        profile.write_text(toml)
+        about = read_settings(settings).about
+        assert (about.edad_de, about.fecha_de) == told
+
+
 def test_sync_at_may_be_off() -> None:
     assert read_settings({"SYNC_AT": "off"}).sync_at is None
 

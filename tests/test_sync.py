@@ -1,9 +1,11 @@
 """sync.py over a made-up register and a real database; as a process in test_sync_process.py."""
 
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -13,6 +15,7 @@ from support.register import (
     Register,
     slugs,
 )
+from support.scrape import add_to_profile
 from support.web import Answer
 
 pytestmark = pytest.mark.no_sockets
@@ -294,6 +297,26 @@ def test_hiding_somebody_unknown_is_said(register: Register) -> None:
     assert "prueba-1 was not hidden" in register.sync("--unhide", "prueba-1").stdout
 
 
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("www.registro.example/x", "an address begins with https://"),
+        ("//registro.example/x", "an address begins with https://"),
+        ("ftp://registro.example/x", "an address begins with https://, not with ftp:"),
+        ("https:///x", "not a web address"),
+    ],
+)
+@pytest.mark.parametrize("option", ["--hide", "--unhide"])
+def test_what_is_wrong_with_an_address_is_said(
+    register: Register, option: str, address: str, reason: str
+) -> None:
+    refused = register.sync(option, address)
+    assert refused.stderr == (
+        f"sync.py: {address} is no id of the register prueba (prueba-NUMBER), nor the address of a"
+        f" file page: {reason}\n"
+    )
+
+
 @pytest.mark.parametrize("id", ["otra-1", "prueba-", "prueba-x", "1", "prueba-1 ", ""])
 def test_an_id_of_another_register_is_not_hidden(register: Register, id: str) -> None:
     refused = register.sync("--hide", id)
@@ -347,6 +370,33 @@ def test_a_safeguard_that_matches_nobody_is_no_mistake(register: Register) -> No
     shown = register.sync("--dry-run").stdout
     assert "safeguard that matches nobody today: pass_over[0]\n" in shown
     assert "in the profile: pass_over" not in shown
+
+
+@pytest.mark.parametrize(
+    ("slug", "several", "word"),
+    [
+        ("ana and luis", None, "and"),
+        ("ana AND luis", None, "and"),
+        ("ana e luis", None, "e"),
+        ("matti ja maija", None, "ja"),
+        ("ana y de", None, None),
+        ("anand", None, None),
+        ("ana and luis", "", None),
+        ("ana e", r"\s(?-i:e)\s", None),
+        ("ana i luis", "[/;&+]", "i"),
+    ],
+)
+def test_a_dry_run_warns_of_names_that_look_like_several(
+    register: Register, slug: str, several: str | None, word: str | None
+) -> None:
+    if several is not None:
+        add_to_profile(register, f"several = '{several}'")
+    register.publish([Listed(slug), *TWELVE])
+    register.web.pages[f"/file/{quote(slug)}"] = register.web.pages[f"/file/{slug}"]
+    shown = register.sync("--dry-run").stdout
+    assert "read: 2 list pages, 13 persons" in shown
+    lines = re.findall("`several` does not look for .+", shown)
+    assert lines == ([f'`several` does not look for "{word}", in 1 names'] if word else [])
 
 
 def test_logs_name_nobody(register: Register) -> None:

@@ -190,7 +190,7 @@ def test_a_view_of_a_person_who_was_found_meanwhile_counts(counter: Views) -> No
     counter.add("a.example", "prueba-1")
     with open_database(counter.database, 5) as db:
         db.execute("DELETE FROM person WHERE id = 'prueba-1'")
-        db.execute("INSERT INTO found VALUES ('prueba-1')")
+        db.execute("INSERT INTO found VALUES ('prueba-1', NULL)")
     counter.flush()
     assert views_of(counter.database) == [("a.example", 1)]
 

@@ -44,10 +44,11 @@ class Listed(NamedTuple):
     lugar: str = "Villa Inventada, Salta Ficticia"
     foto: str = "/fotos/{slug}.jpg"
     stamp: str = ""
+    name: str = ""  # another than the slug says
 
     @property
     def nombre(self) -> str:
-        return f"{self.slug.title()} Inventado Prueba"
+        return self.name or f"{self.slug.title()} Inventado Prueba"
 
     @property
     def details(self) -> str:
