@@ -183,8 +183,9 @@ class API(Bottle):
         """The photo that is kept of a person who is shown. With `nombre`, only of one with that
         name: on a page that stays open, an id may have come to stand for another child."""
         sql = (
-            "SELECT jpeg FROM photo WHERE person = (SELECT id FROM shown WHERE id = :id)"
-            " AND :nombre IN ('', nombre)"
+            "SELECT jpeg FROM photo WHERE person = (SELECT person FROM known WHERE id = :id)"
+            " AND person IN (SELECT id FROM shown) AND :nombre IN ('', nombre)"
+            " AND jpeg IS NOT NULL"
         )
         kept = self.reader.select(sql, id=person, nombre=parameter("nombre", ""))
         if not kept:

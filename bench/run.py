@@ -295,7 +295,7 @@ def photos(folder: Path, rounds: int, seconds: float) -> None:
     people = [person(number) for number in range(300)]
     with closing(sqlite3.connect(kept)) as db, db:
         db.executemany(
-            "INSERT INTO photo VALUES (?, ?, ?, ?, '2026-01-01T03:00:00Z', ?)",
+            "INSERT INTO photo VALUES (?, ?, ?, ?, 1, '', ?)",
             ((one.id, one.nombre, one.fecha, one.foto, os.urandom(30_000)) for one in people),
         )
     paths = [f"/foto/{one.id}" for one in people]

@@ -25,7 +25,8 @@ LONGEST = 2000  # characters; ntfy makes a file of what is over 4,096 bytes
 HEADLINES = {
     "ok": "La lista está al día. / The list is up to date.",
     "refused": "El registro no se leyó bien; la lista no cambió. / Misread; the list is unchanged.",
-    "withheld": "Las altas y los cambios esperan. / Additions and changes wait.",
+    "withheld": "Se quitó a quienes salieron; no se agregó ni cambió a nadie."
+    " / Additions and changes wait.",
     "failed": "La lectura del registro falló. / The synchronisation failed.",
     "killed": "La lectura del registro fue detenida. / The synchronisation was killed.",
     "stale": "La lista no está al día. / The list is out of date.",
@@ -33,8 +34,11 @@ HEADLINES = {
     "clock": "La lectura no puede empezar. / No synchronisation can start.",
     "wal": "Un programa retiene la base de datos. / A program holds the database.",
     "database": "La base de datos no se puede leer. / The database cannot be read.",
-    "hidden": "Una persona oculta ya no se reconoce. / A hidden child is no longer recognised.",
-    "stamp": "La marca de «localizado» cambió. / The stamp of who was found has changed.",
+    "hidden": "URGENTE: una persona que ocultaste puede estar a la vista con otra ficha. Búscala"
+    " ahora. / URGENT: a child whom you hid may be on show with another official page. Look now.",
+    "stamp": "Puede haber cambiado la marca de quienes fueron localizados."
+    " / The mark of who was found may have changed.",
+    "list": "Puede faltar una parte de la lista. / A part of the list may be missing.",
 }
 ADVICE = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
 
@@ -108,7 +112,7 @@ class Alerts:
         where = f"persona404, {self.settings.register}, {os.uname().nodename}"
         lines = [f"{where}: {', '.join(lasting) or 'ok'}"]
         for name, detail in lasting.items():
-            lines += [HEADLINES[name], detail, f"Desde / since {self.since[name]}"]
+            lines += [HEADLINES.get(name, name), detail, f"Desde / since {self.since[name]}"]
         lines.append(ADVICE if lasting else HEADLINES["ok"])
         return "\n".join(filter(None, lines))[:LONGEST]
 

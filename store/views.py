@@ -34,6 +34,7 @@ def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
     rows = [(*key, views) for key, views in batch.items()]
     db.executemany("INSERT INTO batch VALUES (?, ?, ?, ?)", rows)
     for statement in (
+        "UPDATE batch SET person = known.person FROM known WHERE known.id = batch.person",
         # A person who was found a moment ago was shown all the same.
         "DELETE FROM batch WHERE person NOT IN (SELECT id FROM person)"
         " AND person NOT IN (SELECT id FROM found)",
