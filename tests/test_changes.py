@@ -38,12 +38,13 @@ class Before(NamedTuple):
 
 def stored(*persons: Person, **known: Any) -> Before:
     marks = Marks(KEY, known.pop("marks", {}), known.pop("watched", set()))
+    left = {f"left-{n}" for n in range(known.pop("left_lately", 0))}
     blank: dict[str, Any] = {
         "former": {},
         "stamped": {},
         "key": KEY,
         "expired": set(),
-        "left_lately": 0,
+        "left_lately": left,
         "days_since_good": 1.0,
         "matched_parts": set(),
         "start": "",
@@ -538,6 +539,12 @@ def test_refusal(before: int, read: int, known: dict[str, Any], reason: str | No
     held, now = stored(*many(before), **known), reading(*many(read))
     expected = ("refused" if reason else "ok", reason)
     assert judge(held, now) == expected
+
+
+def test_who_is_back_on_the_list_has_not_left_lately() -> None:
+    held = stored(*many(10))
+    held = held._replace(stored=held.stored._replace(left_lately={"p10", "p11", "p12"}))
+    assert judge(held, reading(*many(8), *many(3, first=10))) == ("ok", None)
 
 
 def test_every_way_to_leave_is_counted() -> None:
