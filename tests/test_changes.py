@@ -290,6 +290,11 @@ def test_who_is_excluded_under_a_new_address_is_not_found() -> None:
     assert (changes.found, changes.erased, active(changes)) == (set(), {"a"}, "b")
 
 
+def test_who_is_unreadable_stays_though_an_adult_has_the_name() -> None:
+    now = reading(unreadable=[skipped("a", ANA)], excluded=[skipped("new", ANA)])
+    assert active(compare(stored(person("a", ANA)), now)) == "a"
+
+
 def test_a_stamped_person_is_found_whoever_shares_the_name() -> None:
     now = reading(unreadable=[skipped(None, ANA)], stamped=[skipped("a")], excluded=[skipped("b")])
     changes = compare(stored(*(person(id, ANA) for id in "abc")), now)
