@@ -86,12 +86,16 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
         if person is None:
             by_id[id] = ids
             continue
-        if not marks.children or person.name_and_date in known:
+        if not marks.children:
             continue
         hashes = hashes_of(marks.key, person, person.foto in own)
         dates, names, photos = (marks.having(k, hashes[k]) for k in ("date", "name", "photo"))
         wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
         certain = (dates & (names | wider)) | (photos & (names | dates))
+        if person.name_and_date in known:  # compared by the whole name only
+            if certain := names & (dates | photos | ids):
+                hidden.cards[id], may_learn[id] = min(certain), certain
+            continue
         if certain:
             hidden.cards[id] = min(certain)
         elif photos | ids:

@@ -482,6 +482,12 @@ def test_who_is_stored_is_not_compared_again() -> None:
     assert active(compare(before, reading(person("s", EVA, foto=FACE)))) == "s"
 
 
+def test_a_hidden_child_stays_hidden_beside_a_namesake_of_the_same_date() -> None:
+    before = stored(person("s", ANA, LATER), marks=marks(HIDDEN))
+    now = reading(person("s", ANA, LATER), person("h", ANA, LATER))  # her date is corrected
+    assert active(compare(before, now)) == "s"
+
+
 def test_an_id_alone_is_hidden_whoever_is_there() -> None:
     before = stored(marks={"h": {"h"}})  # --hide of an address before anybody was read there
     assert active(compare(before, reading(person("h", ANA), person("x", ZOE)))) == "x"
