@@ -19,7 +19,8 @@ values.py makes a name, place, date or age of the text.
     how a date, an age or a name is understood       values.py
     selectors, patterns, stamps, unused parts        ways.py
     what a card says, which link is a file page's    cards.py
-    where a list ends, when it is read again         paging.py
+    where a list ends: linked_pages, numbered_pages  paging.py
+    when a list is read again: read_list, read_once  paging.py
     whose a file page is, who is excluded, fields    record.py
     one card for each file, the order of a reading   reading.py
 

@@ -40,7 +40,7 @@ class RunContext:
         self.page_number = 0  # of the list page in this reading of the list, from 1
         self.seen: set[str] = set()  # ids on any reading of the list
         self.cards_per_file = Counter[str]()  # by file page, as page_of()
-        self.names: set[tuple[str, ...]] = set()  # that cards have, as name_key()
+        self.cards_per_name = Counter[tuple[str, ...]]()  # by name_key()
         self.ends: dict[str, str] = {}  # where redirects led -> card's id
         self.bodies: dict[bytes, dict[str, str | None]] = {}  # of file pages -> id -> card's name
         self.disputed: set[str] = set()  # ids of cards that ended at one page

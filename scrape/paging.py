@@ -112,7 +112,7 @@ def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     read: set[str] = set()
     keys: set[str] = set()
     while True:
-        page = next_page(context, address)
+        page = read_next(context, address)
         new = {card.key for card in page.cards} - keys
         if read and bool(new) != bool(keys):
             empty = page.number if keys else page.number - 1
@@ -136,7 +136,7 @@ def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     last, at_end = 0, False
     for number in itertools.count(context.profile.first_page):
         may_be_missing = number > max(context.profile.first_page, last)
-        page = next_page(context, start, number, may_be_missing)
+        page = read_next(context, start, number, may_be_missing)
         new = {card.key for card in page.cards} - keys
         if not new and number <= last:
             raise Spoilt(f"list page {page.number} has nobody new, though {last} pages are stated")
@@ -152,7 +152,7 @@ def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
             return
 
 
-def next_page(
+def read_next(
     context: RunContext, address: str, number: int = 0, may_be_missing: bool = False
 ) -> ListPage:
     """Read one more page of the list. Refused over MAX_PAGES."""

@@ -3,7 +3,6 @@
 Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
 """
 
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -40,14 +39,13 @@ def read_register(
     joined = join_cards(cards, reading, stored_ids)
     linked = [card for card in joined if card.id]
     context.cards_per_file.update(page_of(card.detail_url) for card in linked if card.detail_url)
-    names = Counter(name_key(card.name) for card in linked if card.name)
-    context.names = set(names)
+    context.cards_per_name.update(name_key(card.name) for card in linked if card.name)
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
         record = Record(card, context)
         kind = read_record(reading, record)
-        if kind == "stamped" and card.name and names[name_key(card.name)] > 1:
+        if kind == "stamped" and card.name and context.cards_per_name[name_key(card.name)] > 1:
             with suppress(RecordError):  # it may be the second card of a child
                 person = read_fields(record)
                 reading.stamped_persons[card.id] = person._replace(foto=https(person.foto))
@@ -92,22 +90,22 @@ def join_cards(
 def read_record(reading: Reading, record: Record) -> str:
     """Read one record into its list of `reading`, which is returned. A fault costs this record
     only."""
-    card, kind, args = record.card, "unreadable", ("record", "")
+    card, kind = record.card, "persons"
     try:
         with time_limit(PAGE_SECONDS):
             person = read_person(record)
-        kind = "persons"
         reading.persons[person.id] = person._replace(foto=https(person.foto))
         if not record.profile.means_no_photo(person.foto):
             reading.photos[person.id] = person.foto
     except Refused:
         raise
     except RecordError as error:
-        kind, args = error.kind, error.args
+        kind = error.kind
+        getattr(reading, kind).append(card.skipped(*error.args))
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
-        args = ("record", str(error) if isinstance(error, PageError) else type(error).__name__)
-    if kind != "persons":
-        getattr(reading, kind).append(card.skipped(*args))
+        kind = "unreadable"
+        reason = str(error) if isinstance(error, PageError) else type(error).__name__
+        reading.unreadable.append(card.skipped("record", reason))
     if kind in ("persons", "unreadable"):
         if card.says_found:
             reading.found_on_cards.add(card.id)
@@ -124,12 +122,12 @@ def withdraw(reading: Reading, cards: list[Card], context: RunContext) -> None:
         names = {name_key(name or id) for id, name in same.items()}
         if len(same) > 2 or len(names) > 1:
             reasons |= dict.fromkeys(same, f"{len(same)} file pages are the same")
+    lists = (reading.stamped, reading.excluded, reading.several)
+    withdrawn = reasons.keys() & {*reading.persons}.union(*map(ids_of, lists))
+    for records in lists:
+        records[:] = [record for record in records if record.id not in withdrawn]
     for card in cards:
-        kinds = (reading.stamped, reading.excluded, reading.several)
-        listed = [records for records in kinds if card.id in ids_of(records)]
-        if card.id in reasons and (listed or card.id in reading.persons):
+        if card.id in withdrawn:
             reading.persons.pop(card.id, None)
             reading.photos.pop(card.id, None)  # it may be another child's
-            for records in listed:
-                records[:] = [record for record in records if record.id != card.id]
             reading.unreadable.append(card.skipped("file page", reasons[card.id]))

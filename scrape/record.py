@@ -88,23 +88,25 @@ def check_owner(record: Record, document: Document) -> None:
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (context.usage.extract(way, document.root) for way in ways)
     name = first_name(texts, record.stamp)
-    if card.name and name and not is_same_child(card.name, name, context):
+    if card.name and name and not names_its_child(name, card.name, context):
         raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
-    if end != page_of(card.detail_url):
-        if not (card.name and name):
-            reason = "a redirect led to it, and `nombre` is not read on both card and file page"
-            raise RecordError("file page", reason)
-        first = context.ends.setdefault(end, card.id)
-        if end in context.cards_per_file or first != card.id:
-            context.disputed.add(first)
-            raise RecordError("file page", "a redirect led to the file page of another card")
+    if end == page_of(card.detail_url):
+        return
+    if not (card.name and name):
+        reason = "a redirect led to it, and `nombre` is not read on both card and file page"
+        raise RecordError("file page", reason)
+    first = context.ends.setdefault(end, card.id)
+    if end in context.cards_per_file or first != card.id:
+        context.disputed.add(first)
+        raise RecordError("file page", "a redirect led to the file page of another card")
 
 
-def is_same_child(on_card: str, on_file: str, context: RunContext) -> bool:
-    """Whether the names share a word, and the file page's is not exactly that of another card."""
-    is_equal = name_key(on_card) == name_key(on_file)
-    return is_equal or (name_key(on_file) not in context.names and share_a_word(on_card, on_file))
+def names_its_child(on_file: str, on_card: str, context: RunContext) -> bool:
+    """Whether a file page's name is its card's, or shares a word and is no other card's."""
+    if name_key(on_file) == name_key(on_card):
+        return True
+    return share_a_word(on_file, on_card) and name_key(on_file) not in context.cards_per_name
 
 
 def read_person(record: Record) -> Person:
