@@ -7,8 +7,9 @@ Page --parse_json--> JSON value ---> value_at, json_text
 import gc
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeGuard
 
 import webencodings
@@ -94,9 +95,8 @@ def text_of(scope: Any) -> str:
 
 def is_visible(node: PageElement) -> TypeGuard[NavigableString]:
     """Whether `node` is text that a reader sees: not a comment, script or style."""
-    if type(node) not in (NavigableString, CData):
-        return False
-    return node.parent is None or node.parent.name not in UNSEEN
+    is_text = type(node) in (NavigableString, CData)
+    return is_text and (node.parent is None or node.parent.name not in UNSEEN)
 
 
 def visible_text(scope: Tag) -> str:
@@ -112,8 +112,12 @@ def visible_text(scope: Tag) -> str:
                 parts.append("\n")
                 block = around
             parts.append(node.replace("\n", " "))
-    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
-    return "\n".join(line for line in lines if line)
+    return fold_lines("".join(parts).split("\n"))
+
+
+def fold_lines(lines: Iterable[str]) -> str:
+    """`lines` with their spaces folded, without the empty ones."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
 
 
 def after_label(scope: Tag, label: str) -> Iterator[str]:
@@ -164,13 +168,11 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
 def element_value(element: Tag, tag: str, on_next_line: bool) -> str:
     """The value that begins with `element` and ends at the next one; "" if that is another label,
     like the one before it in an element `tag`."""
-    text, tail, runs_on = visible_text(element), "", False
-    for sibling in element.next_siblings:
-        if isinstance(sibling, Tag):
-            runs_on = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
-            break
-        tail += sibling if is_visible(sibling) else ""
+    nodes = takewhile(lambda node: not isinstance(node, Tag), element.next_siblings)
+    text, tail = visible_text(element), "".join(filter(is_visible, nodes))
     value = on_one_line(text + tail)
+    after = next((node for node in element.next_siblings if isinstance(node, Tag)), None)
+    runs_on = after and after.name not in (*BLOCKS, "br") and visible_text(after)
     is_alike = element.name == tag or {element.name, tag} <= {*BOLD}
     is_row = is_alike and tag in BLOCKS and tag not in ("td", "dd")  # cells
     if text.endswith(":") or (element.name == tag and tag in LABEL_TAGS):
@@ -215,4 +217,4 @@ def json_text(value: Any) -> str:
         return visible_text(BeautifulSoup(value, "html5lib")) if TAG.search(value) else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return json.dumps(value) if isinstance(value, bool | int | float) else ""
+    return "" if value is None else json.dumps(value)

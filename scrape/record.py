@@ -70,8 +70,7 @@ class Record:
         if not address:
             raise PageError("the card does not say where it is (profile key `file_url`)")
         page, path = self.context.fetcher.get(address), self.profile.file_record
-        same = self.context.bodies.setdefault(blake2b(page.body).digest(), {})
-        same[self.card.id] = self.card.name
+        self.context.bodies[blake2b(page.body).digest()][self.card.id] = self.card.name
         if path is None:
             return parse_html(page, self.profile.encoding)
         document = parse_json(page, self.profile.encoding)
@@ -189,19 +188,18 @@ def parse(record: Record, field_name: str, text: str) -> Any:
         return read_date(text, profile.months, record.context.today)
     if field_name == "edad":
         return read_age(text, profile.month_words, profile.year_words)
-    if field_name == "foto":
-        address = web_address("", text)
-        if not profile.means_no_photo(address):
-            return address or None
-        record.context.usage.keys.add("no_photo")
-        return None
-    return read_name(text) if field_name == "nombre" else read_place(text)
+    if field_name != "foto":
+        return read_name(text) if field_name == "nombre" else read_place(text)
+    address = web_address("", text)
+    if not profile.means_no_photo(address):
+        return address or None
+    record.context.usage.keys.add("no_photo")
+    return None
 
 
 def first_value(record: Record, field_name: str) -> Any:
     """The first value in the texts of a field, or None."""
-    texts = filter(None, texts_of(record, field_name))
-    values = (parse(record, field_name, text) for text in texts)
+    values = (parse(record, field_name, text) for text in texts_of(record, field_name) if text)
     return next((value for value in values if value is not None), None)
 
 
@@ -217,6 +215,5 @@ def age_of(record: Record) -> Age | None:
 
 
 def age_by_birth(record: Record) -> Age | None:
-    """The age on the day of the case, by the birth date."""
     fecha, born = (first_value(record, name) for name in ("fecha", "nacimiento"))
     return age_between(born, fecha) if born and fecha else None
