@@ -121,11 +121,9 @@ def fold_lines(lines: Iterable[str]) -> str:
 
 
 def after_label(scope: Tag, label: str) -> Iterator[str]:
-    """The value of each `label` in `scope`, "" for one that has no value.
-
-    A value is the rest of the label's own text (`Edad: 15`), or what follows it
-    (`<b>Edad</b> 15`), or what follows the element that contains only the label
-    (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`)."""
+    """The value of each `label` in `scope`, "" for one that has none: the rest of the label's own
+    text (`Edad: 15`), or what follows it (`<b>Edad</b> 15`), or what follows the element that
+    contains only the label (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`)."""
     wanted = comparable(label)
     for string in filter(is_visible, scope.descendants):
         head, _, rest = string.partition(":")
@@ -143,9 +141,8 @@ def after_label(scope: Tag, label: str) -> Iterator[str]:
 
 def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     """The value that begins with `rest` and continues in the siblings after `label`, which is or
-    stands in an element `tag`. None where nothing follows, "" where another label does.
-
-    A value of text ends at the next block, <br>, label or element `tag`."""
+    stands in an element `tag`. None where nothing follows, "" where another label does. A value of
+    text ends at the next block, <br>, label or element `tag`."""
     value, on_next_line = rest, False
     for sibling in label.next_siblings:
         if is_visible(sibling):
@@ -209,8 +206,7 @@ def value_at(document: Any, path: str) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """A JSON value as text: of a string with HTML its visible text, "" for null, NOT_TEXT for an
-    object or a list."""
+    """A JSON value as text, of HTML what is visible; NOT_TEXT for an object or a list."""
     if isinstance(value, dict | list):
         return NOT_TEXT
     if isinstance(value, str):

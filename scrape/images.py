@@ -72,8 +72,7 @@ def fetch_photos(
 
 def fetch_photo(fetcher: Fetcher, address: str, pages: set[str]) -> tuple[str, bytes | None]:
     """The digest of the image at `address`, and the photo as it is kept, None where it leads to
-    another of `pages`, as page_of(). NoPhoto where it is none; PageError and Refused as
-    Fetcher.get()."""
+    another of `pages`, as page_of(). NoPhoto where it is none; else errors as Fetcher.get()."""
     try:
         with time_limit(PAGE_SECONDS):
             page = fetcher.get(address, is_image=True)

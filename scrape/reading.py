@@ -6,10 +6,10 @@ Profile --read_list--> cards --join_cards--> a card for each file --read_record-
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from itertools import combinations
+from itertools import pairwise
 
 from model import Reading, ids_of
-from names import name_key, names_agree
+from names import is_cut, name_key, names_agree
 from scrape.address import bare, https, page_of
 from scrape.cards import Card, RunContext, says_found
 from scrape.document import text_of
@@ -24,9 +24,8 @@ def read_register(
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
-    `progress` is called with each line for the terminal; a list that misses one of `stored_ids` is
-    read again. Refused where the list cannot be read whole, or robots.txt cannot be fetched; a file
-    page that cannot be read costs its own record."""
+    `progress` gets each line for the terminal; a list without one of `stored_ids` is read again.
+    Refused where the list cannot be read whole, or robots.txt cannot be fetched."""
     context = RunContext(fetcher, progress)
     cards = read_list(context, stored_ids)
     reading = Reading(
@@ -45,7 +44,7 @@ def read_register(
         fetcher.check_time()
         record = Record(card, context)
         kind = read_record(reading, record)
-        if kind == "stamped" and card.name and context.cards_per_name[name_key(card.name)] > 1:
+        if kind == "stamped" and context.cards_per_name[name_key(card.name or "")] > 1:
             with suppress(RecordError):  # it may be the second card of a child
                 person = read_fields(record)
                 reading.stamped_persons[card.id] = person._replace(foto=https(person.foto))
@@ -67,8 +66,7 @@ def join_cards(
         by_file.setdefault(bare(card.stored_url), []).append(card)
     joined = by_file.pop("", [])
     for same in by_file.values():
-        names = [card.name for card in same if card.name]
-        agree = all(names_agree(*two, at_least=1) for two in combinations(names, 2))
+        agree = all_agree([card.name for card in same if card.name])
         files = {page_of(card.detail_url) for card in same if card.detail_url}
         if not agree or len(files) > 1:
             other = "file page" if agree else "name"
@@ -87,8 +85,16 @@ def join_cards(
     return joined
 
 
+def all_agree(names: list[str]) -> bool:
+    """Whether each two of `names` agree. Sorted, it is enough that each agrees with the next and
+    with the longest: a hostile list may have 100,000 cards of one file."""
+    names = sorted(names, key=lambda name: (len(name_key(name)), not is_cut(name)))
+    pairs = [*pairwise(names), *((name, names[-1]) for name in names)]
+    return all(names_agree(*pair, at_least=1) for pair in pairs)
+
+
 def read_record(reading: Reading, record: Record) -> str:
-    """Read one record into its list of `reading`, which is returned. A fault costs this record
+    """Read one record into a list of `reading`, whose name is returned. A fault costs this record
     only."""
     card, kind = record.card, "persons"
     try:

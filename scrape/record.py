@@ -109,8 +109,7 @@ def names_its_child(on_file: str, on_card: str, context: RunContext) -> bool:
 
 
 def read_person(record: Record) -> Person:
-    """The person, the photo's address as it is fetched. RecordError names the first field that is
-    missing or malformed."""
+    """The person, `foto` as it is fetched. RecordError of the first missing or malformed field."""
     check_stamp(record.card.stamp)
     if not record.card.id:
         raise RecordError("url", "no link to the register's hosts")

@@ -104,8 +104,7 @@ class Usage:
 
 
 def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
-    """Each part of the profile that was tried, such as `fields.edad[0]`, and how it failed to
-    match anything, or ""."""
+    """Each part of the profile that was tried, such as `fields.edad[0]` -> its fault, or ""."""
     keys = [key for key in ("card", "next", "no_photo") if getattr(profile, key)]
     parts = {key: "" if key in usage.keys else FAULTS[NO_PLACE] for key in keys}
     for name, ways in profile.way_lists.items():
