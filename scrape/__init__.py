@@ -11,19 +11,20 @@ For each field, the profile has ways to its text: ways.py follows them through a
 values.py makes a name, place, date or age of the text.
 
     To change                                        open
+    how an address is resolved or stored             address.py
     what a profile may say                           profile.py, registers/README.md
     robots.txt, pauses, retries, redirects           fetch.py
-    how an address is resolved or stored             address.py
+
     which images are refused, what becomes of them   images.py
     encodings, visible text, labels                  document.py
     how a date, an age or a name is understood       values.py
     selectors, patterns, stamps, unused parts        ways.py
     what a card says, which link is a file page's    cards.py
-    where a list ends, when it is read again         paging.py
+    where a list ends: linked_pages, numbered_pages  paging.py
+    when a list is read again: read_list, read_once  paging.py
     whose a file page is, who is excluded, fields    record.py
     one card for each file, the order of a reading   reading.py
 
-Each file imports only files that stand before it here: address, profile, fetch, images, document,
-values, ways, cards, paging, record, reading. Person and Reading are declared in model.py. Nothing
-here knows the database, and no error or log line names a person.
+Each file imports only files that stand above it in this table. Person and Reading are declared in
+model.py. Nothing here knows the database, and no error or log line names a person.
 """

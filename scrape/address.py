@@ -11,9 +11,8 @@ SESSION_QUERY = re.compile("(?:phpsessid|jsessionid|utm_[a-z_]+)=", re.IGNORECAS
 
 
 def resolve(base: str, text: str) -> str:
-    """The address `text` as seen from the page `base`, escaped as a browser sends it.
-
-    ValueError unless that is an http or https address of at most LONGEST characters."""
+    """The address `text` as seen from the page `base`, escaped as a browser sends it. ValueError
+    unless that is an http or https address of at most LONGEST characters."""
     address = urljoin(base, text.strip())
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https"):

@@ -1,7 +1,7 @@
 """The cards of a list page, and what a run knows from its first page to its last."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -40,9 +40,10 @@ class RunContext:
         self.page_number = 0  # of the list page in this reading of the list, from 1
         self.seen: set[str] = set()  # ids on any reading of the list
         self.cards_per_file = Counter[str]()  # by file page, as page_of()
-        self.names: set[tuple[str, ...]] = set()  # that cards have, as name_key()
+        self.cards_per_name = Counter[tuple[str, ...]]()  # by name_key()
         self.ends: dict[str, str] = {}  # where redirects led -> card's id
-        self.bodies: dict[bytes, dict[str, str | None]] = {}  # of file pages -> id -> card's name
+        # Digests of file pages -> card's id -> card's name.
+        self.bodies = defaultdict[bytes, dict[str, str | None]](dict)
         self.disputed: set[str] = set()  # ids of cards that ended at one page
 
 

@@ -7,8 +7,9 @@ Page --parse_json--> JSON value ---> value_at, json_text
 import gc
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, NamedTuple, TypeGuard
 
 import webencodings
@@ -94,9 +95,8 @@ def text_of(scope: Any) -> str:
 
 def is_visible(node: PageElement) -> TypeGuard[NavigableString]:
     """Whether `node` is text that a reader sees: not a comment, script or style."""
-    if type(node) not in (NavigableString, CData):
-        return False
-    return node.parent is None or node.parent.name not in UNSEEN
+    is_text = type(node) in (NavigableString, CData)
+    return is_text and (node.parent is None or node.parent.name not in UNSEEN)
 
 
 def visible_text(scope: Tag) -> str:
@@ -112,16 +112,18 @@ def visible_text(scope: Tag) -> str:
                 parts.append("\n")
                 block = around
             parts.append(node.replace("\n", " "))
-    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
-    return "\n".join(line for line in lines if line)
+    return fold_lines("".join(parts).split("\n"))
+
+
+def fold_lines(lines: Iterable[str]) -> str:
+    """`lines` with their spaces folded, without the empty ones."""
+    return "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
 
 
 def after_label(scope: Tag, label: str) -> Iterator[str]:
-    """The value of each `label` in `scope`, "" for one that has no value.
-
-    A value is the rest of the label's own text (`Edad: 15`), or what follows it
-    (`<b>Edad</b> 15`), or what follows the element that contains only the label
-    (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`)."""
+    """The value of each `label` in `scope`, "" for one that has none: the rest of the label's own
+    text (`Edad: 15`), or what follows it (`<b>Edad</b> 15`), or what follows the element that
+    contains only the label (`<td><b>Edad</b></td><td>15</td>`, `<dt>Edad</dt><dd>15</dd>`)."""
     wanted = comparable(label)
     for string in filter(is_visible, scope.descendants):
         head, _, rest = string.partition(":")
@@ -139,9 +141,8 @@ def after_label(scope: Tag, label: str) -> Iterator[str]:
 
 def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
     """The value that begins with `rest` and continues in the siblings after `label`, which is or
-    stands in an element `tag`. None where nothing follows, "" where another label does.
-
-    A value of text ends at the next block, <br>, label or element `tag`."""
+    stands in an element `tag`. None where nothing follows, "" where another label does. A value of
+    text ends at the next block, <br>, label or element `tag`."""
     value, on_next_line = rest, False
     for sibling in label.next_siblings:
         if is_visible(sibling):
@@ -164,13 +165,11 @@ def value_beside(label: PageElement, tag: str, rest: str = "") -> str | None:
 def element_value(element: Tag, tag: str, on_next_line: bool) -> str:
     """The value that begins with `element` and ends at the next one; "" if that is another label,
     like the one before it in an element `tag`."""
-    text, tail, runs_on = visible_text(element), "", False
-    for sibling in element.next_siblings:
-        if isinstance(sibling, Tag):
-            runs_on = sibling.name not in (*BLOCKS, "br") and visible_text(sibling) != ""
-            break
-        tail += sibling if is_visible(sibling) else ""
+    nodes = takewhile(lambda node: not isinstance(node, Tag), element.next_siblings)
+    text, tail = visible_text(element), "".join(filter(is_visible, nodes))
     value = on_one_line(text + tail)
+    after = next((node for node in element.next_siblings if isinstance(node, Tag)), None)
+    runs_on = after and after.name not in (*BLOCKS, "br") and visible_text(after)
     is_alike = element.name == tag or {element.name, tag} <= {*BOLD}
     is_row = is_alike and tag in BLOCKS and tag not in ("td", "dd")  # cells
     if text.endswith(":") or (element.name == tag and tag in LABEL_TAGS):
@@ -207,12 +206,11 @@ def value_at(document: Any, path: str) -> Any:
 
 
 def json_text(value: Any) -> str:
-    """A JSON value as text: of a string with HTML its visible text, "" for null, NOT_TEXT for an
-    object or a list."""
+    """A JSON value as text, of HTML what is visible; NOT_TEXT for an object or a list."""
     if isinstance(value, dict | list):
         return NOT_TEXT
     if isinstance(value, str):
         return visible_text(BeautifulSoup(value, "html5lib")) if TAG.search(value) else value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return json.dumps(value) if isinstance(value, bool | int | float) else ""
+    return "" if value is None else json.dumps(value)

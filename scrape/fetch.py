@@ -75,14 +75,13 @@ class Session(requests.Session):
 
 
 class Fetcher:
-    """Fetches the pages of one register: over one connection, with a pause between requests,
-    as robots.txt allows (RFC 9309), and only from the register's own hosts. A run ends
-    RUN_SECONDS after its Fetcher was made."""
+    """Fetches one register's pages: only from its own hosts, as robots.txt allows (RFC 9309), with
+    a pause between requests. A run ends RUN_SECONDS after its Fetcher was made."""
 
     def __init__(self, profile: Profile, contact: str | None, save: Path | None = None):
         self.profile = profile
         self.save = save
-        self.hosts = profile.own_hosts  # the only ones that are asked
+        self.hosts = profile.own_hosts
         self.session = Session()
         self.session.headers["User-Agent"] = f"{AGENT}/1 (+{contact})"
         self.rules: dict[str, Protego] = {}  # of robots.txt, by origin
@@ -93,20 +92,19 @@ class Fetcher:
         """Fetch the page at `url`, by POST if there is a form; images are not saved. PageError
         where that fails after the retries; Refused if robots.txt does, or after RUN_SECONDS."""
         self.check_time()
-        if self.profile.pages_dir is not None:
+        if self.profile.pages_dir:
             return saved_page(Path(self.profile.pages_dir), url, form, "" if is_image else ".html")
         page = self.follow(url, self.check_robots, form)
         if page.status != 200:
             kind = NoAnswer if page.status in RETRY_STATUS else PageError
             raise kind(f"HTTP {page.status}", page.status)
-        if self.save is not None and not is_image:
+        if self.save and not is_image:
             path = page_path(self.save, url, form)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(page.body)
         return page
 
     def check_time(self) -> None:
-        """Refused once the run has taken RUN_SECONDS."""
         if time.monotonic() > self.run_ends:
             raise Refused(f"the run took more than {RUN_SECONDS / 3600:.0f} hours")
 
@@ -143,8 +141,7 @@ class Fetcher:
                 return page
             if form is not None:
                 raise PageError("redirects a form, which would lose its fields")
-            url = web_address(url, page.location)
-            if not url:
+            if not (url := web_address(url, page.location)):
                 raise PageError("redirects to something that is not a web address")
         raise PageError(f"more than {REDIRECTS} redirects")
 
@@ -194,8 +191,8 @@ class Fetcher:
 
 
 def cause_of(error: requests.RequestException) -> str:
-    """What the system says of a request that failed, such as "Connection refused"; else the
-    error's type. Never its own text, which quotes the address."""
+    """What the system says of a request that failed ("Connection refused"), else its type.
+    Never its own text, which quotes the address."""
     cause: BaseException | None = error
     while cause and not getattr(cause, "strerror", None):
         cause = cause.__context__
@@ -212,7 +209,7 @@ def page_path(folder: Path, url: str, form: Form, suffix: str = ".html") -> Path
     head, slash, last = name.rpartition("/")
     if len(last.encode()) > FILE_NAME_BYTES:
         name = head + slash + last[:50] + sha256(last.encode()).hexdigest()
-    path = (folder / (name if name.endswith(suffix) else name + suffix)).resolve()
+    path = (folder / (name.removesuffix(suffix) + suffix)).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise PageError("leads out of the folder")
     return path

@@ -40,17 +40,15 @@ def fetch_photos(
     progress: Callable[[str], None],
     faults: Counter[str],
 ) -> Iterator[tuple[str, str | None, bytes | None]]:
-    """Fetch the images of the ids in `due`, to which the caller may add meanwhile; `addresses` are
-    all photos', by id; `faults` are counted. Each id with the digest of the register's bytes and
-    the JPEG, which is None if the image is not to be kept; the digest is "" if the register has no
-    photo any more, None if that is not known now. Ends early if the register does not answer."""
+    """Fetch the images of the ids in `due`; `addresses` are all photos', by id; `faults` are
+    counted. Each id with the digest of the register's bytes and the JPEG, which is None if the
+    image is not to be kept; the digest is "" if the register has no photo any more, None if that is
+    not known now. Ends early if the register does not answer."""
     pages = {page_of(address) for address in addresses.values()}
     unanswered = 0  # in a row
     for count, id in enumerate(due, 1):
         progress(f"photo {count} of {len(due)}")
-        refusal = ""
-        digest: str | None = None
-        jpeg = None
+        digest, jpeg, refusal = None, None, ""
         try:
             digest, jpeg = fetch_photo(fetcher, addresses[id], pages)
             unanswered = 0
@@ -58,8 +56,8 @@ def fetch_photos(
                 faults["it leads to another child's"] += 1
         except PageError as error:
             faults[str(error)] += 1
-            is_gone = isinstance(error, NoPhoto) or error.status in (404, 410)
-            digest = "" if is_gone else None
+            if isinstance(error, NoPhoto) or error.status in (404, 410):
+                digest = ""
             unanswered = unanswered + 1 if isinstance(error, NoAnswer) else 0
             if unanswered == UNANSWERED:
                 refusal = f"{UNANSWERED} in a row were not answered"
@@ -74,8 +72,7 @@ def fetch_photos(
 
 def fetch_photo(fetcher: Fetcher, address: str, pages: set[str]) -> tuple[str, bytes | None]:
     """The digest of the image at `address`, and the photo as it is kept, None where it leads to
-    another of `pages`, as page_of(). NoPhoto where it is none; PageError and Refused as
-    Fetcher.get()."""
+    another of `pages`, as page_of(). NoPhoto where it is none; else errors as Fetcher.get()."""
     try:
         with time_limit(PAGE_SECONDS):
             page = fetcher.get(address, is_image=True)
@@ -97,11 +94,10 @@ def try_photos(fetcher: Fetcher, addresses: Mapping[str, str]) -> str:
         return "nobody has the address of one: is `foto` right?"
     faults = Counter[str]()
     photos = fetch_photos(fetcher, [*addresses][:TRIED], addresses, lambda line: None, faults)
-    jpegs = [jpeg for _, _, jpeg in photos]
-    kept = sum(map(bool, jpegs))
+    kept = [jpeg is not None for _, _, jpeg in photos]
     reasons = "".join(f"; {count} cannot: {fault}" for fault, count in faults.most_common())
     hint = '; see "Photos" in registers/README.md' if faults else ""
-    counts = f"the first {len(jpegs)} were tried: {kept} can be kept{reasons}{hint}"
+    counts = f"the first {len(kept)} were tried: {sum(kept)} can be kept{reasons}{hint}"
     return f"{len(addresses)} persons have the address of one; {counts}"
 
 

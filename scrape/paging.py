@@ -7,11 +7,11 @@ Rules about one page belong to its kind of paging; about one start address to re
 the whole list to read_once and read_list. A reading that breaks one is Spoilt and begins again.
 """
 
-import itertools
 import logging
 import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from itertools import chain, count
 from typing import NamedTuple
 from urllib.parse import urldefrag
 
@@ -39,19 +39,16 @@ class ListPage(NamedTuple):
     number: int
     url: str  # where it was found in the end
     cards: list[Card]
-    next: str | None  # the address that its link to the next page has
-    last: int  # the highest page number that it states, 0 for none
-    total: int  # how many cards it says the list has, 0 if it does not
-    ended: bool  # whether </html> is there
+    next: str | None = None  # the address that its link to the next page has
+    last: int = 0  # the highest page number that it states, 0 for none
+    total: int = 0  # how many cards it says the list has, 0 if it does not
+    ended: bool = False  # whether </html> is there
 
 
 def read_list(context: RunContext, stored_ids: AbstractSet[str]) -> list[Card]:
-    """The cards of a reading of the list that can be believed.
-
-    A reading that contains all `stored_ids` is believed at once. Else two readings in a row must
-    bring the same cards, for a person who moves from page to page while the list is read can be
-    missed. All list pages are read before any file page: a slow reading misses more. Refused
-    after READINGS."""
+    """The cards of a reading with all `stored_ids`, else of two in a row with the same cards: a
+    person who moves from page to page while the list is read can be missed. Refused after READINGS.
+    All list pages are read before any file page, since a slow reading misses more."""
     before, fault = None, ""
     for _ in range(READINGS):
         context.page_number = 0
@@ -74,14 +71,11 @@ def read_list(context: RunContext, stored_ids: AbstractSet[str]) -> list[Card]:
 def read_once(context: RunContext, stored_ids: AbstractSet[str]) -> list[Card]:
     """The cards of one reading."""
     lists = [read_start(context, start) for start in context.profile.start]
-    cards = list(itertools.chain(*lists))
     missing = len(stored_ids - context.seen)
-    if cards and [] in lists and missing >= MISSING and not context.profile.may_be_empty:
-        raise Spoilt(
-            f"start address {lists.index([]) + 1} lists nobody, and {missing} persons are missing"
-            " (profile key `may_be_empty`)"
-        )
-    return cards
+    if any(lists) and [] in lists and missing >= MISSING and not context.profile.may_be_empty:
+        empty = f"start address {lists.index([]) + 1} lists nobody"
+        raise Spoilt(f"{empty}, and {missing} persons are missing (profile key `may_be_empty`)")
+    return [*chain(*lists)]
 
 
 def read_start(context: RunContext, start: str) -> list[Card]:
@@ -112,7 +106,7 @@ def linked_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     read: set[str] = set()
     keys: set[str] = set()
     while True:
-        page = next_page(context, address)
+        page = read_next(context, address)
         new = {card.key for card in page.cards} - keys
         if read and bool(new) != bool(keys):
             empty = page.number if keys else page.number - 1
@@ -134,9 +128,9 @@ def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
     (test_a_numbered_page_that_fails_with_200_is_refused)."""
     keys: set[str] = set()
     last, at_end = 0, False
-    for number in itertools.count(context.profile.first_page):
+    for number in count(context.profile.first_page):
         may_be_missing = number > max(context.profile.first_page, last)
-        page = next_page(context, start, number, may_be_missing)
+        page = read_next(context, start, number, may_be_missing)
         new = {card.key for card in page.cards} - keys
         if not new and number <= last:
             raise Spoilt(f"list page {page.number} has nobody new, though {last} pages are stated")
@@ -144,15 +138,15 @@ def numbered_pages(context: RunContext, start: str) -> Iterator[ListPage]:
             raise Spoilt(f"list page {page.number - 1} has nobody new, unlike the page beside it")
         if not new and at_end:
             return
-        yield page._replace(cards=page.cards if new else [])
+        yield page if new else page._replace(cards=[])
         keys |= new
         at_end = not new
         last = max(last, page.last)
-        if last and number >= last:
+        if 0 < last <= number:
             return
 
 
-def next_page(
+def read_next(
     context: RunContext, address: str, number: int = 0, may_be_missing: bool = False
 ) -> ListPage:
     """Read one more page of the list. Refused over MAX_PAGES."""
@@ -172,7 +166,7 @@ def next_page(
             raise Refused(f"{where}: {reason}; {advice}") from None
         missing = (404, 410) if context.profile.records is None else (400, 404, 410)
         if may_be_missing and error.status in missing:
-            return ListPage(context.page_number, address, [], None, 0, 0, False)
+            return ListPage(context.page_number, address, [])
         raise Spoilt(f"{where} cannot be read: {error}") from None
 
 

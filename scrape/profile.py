@@ -22,8 +22,7 @@ MONTHS = ("enero", "febrero", "marzo", "abril", "mayo", "junio", "julio", "agost
 # word after its "y", nor "y de la Cruz".
 SEVERAL = r"[/;&+]|\sy\s+(?!del?\s)\S+\s+\S"
 
-LIST_KEYS = ("fields.url", "file_url", "last_page", "total")
-
+LIST_KEYS = ("fields.url", "file_url", "last_page", "total")  # read on list pages alone
 TEXTS_KEYS = ("start", "month_words", "year_words", "missing", "no_photo", "hosts")
 CHECKS: dict[str, Callable[[str], object]] = {
     "a CSS selector": soupsieve.compile,
@@ -36,9 +35,8 @@ Line = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{0,100}\Z")]
 
 
 class Way(Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to a text: where it stands, what to take there, which part to keep.
-
-    A place is a CSS selector in HTML and a dotted path in JSON."""
+    """One way to a text: where it stands (a CSS selector in HTML, a dotted path in JSON), what to
+    take there, which part to keep."""
 
     card: Texts | None = None  # places within the card; "" is the card itself
     file: Texts | None = None  # or within the file page
@@ -213,10 +211,8 @@ def check(key: str, kind: str, text: str | None) -> None:
 
 
 def load_profile(path: Path) -> Profile:
-    """Read the profile in the TOML file `path`; `registers/demo.toml` is the register `demo`.
-
-    Paths in a profile start at its own folder; here they are made absolute. SettingError where
-    the file cannot be read or says what it may not say."""
+    """Read the profile in the TOML file `path`; `registers/demo.toml` is the register `demo`. Its
+    paths, relative to its folder, are made absolute. SettingError where it cannot be used."""
     try:
         profile = msgspec.toml.decode(path.read_bytes(), type=Profile)
         if profile.name:

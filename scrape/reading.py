@@ -3,14 +3,13 @@
 Profile --read_list--> cards --join_cards--> a card for each file --read_record--> Reading
 """
 
-from collections import Counter
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from itertools import combinations
+from itertools import pairwise
 
 from model import Reading, ids_of
-from names import name_key, names_agree
+from names import is_cut, name_key, names_agree
 from scrape.address import bare, https, page_of
 from scrape.cards import Card, RunContext, says_found
 from scrape.document import text_of
@@ -25,9 +24,8 @@ def read_register(
 ) -> Reading:
     """Read the whole register. Main thread only, because of the time limits.
 
-    `progress` is called with each line for the terminal; a list that misses one of `stored_ids` is
-    read again. Refused where the list cannot be read whole, or robots.txt cannot be fetched; a file
-    page that cannot be read costs its own record."""
+    `progress` gets each line for the terminal; a list without one of `stored_ids` is read again.
+    Refused where the list cannot be read whole, or robots.txt cannot be fetched."""
     context = RunContext(fetcher, progress)
     cards = read_list(context, stored_ids)
     reading = Reading(
@@ -40,14 +38,13 @@ def read_register(
     joined = join_cards(cards, reading, stored_ids)
     linked = [card for card in joined if card.id]
     context.cards_per_file.update(page_of(card.detail_url) for card in linked if card.detail_url)
-    names = Counter(name_key(card.name) for card in linked if card.name)
-    context.names = set(names)
+    context.cards_per_name.update(name_key(card.name) for card in linked if card.name)
     for count, card in enumerate(joined, 1):
         progress(f"person {count} of {len(joined)}")
         fetcher.check_time()
         record = Record(card, context)
         kind = read_record(reading, record)
-        if kind == "stamped" and card.name and names[name_key(card.name)] > 1:
+        if kind == "stamped" and context.cards_per_name[name_key(card.name or "")] > 1:
             with suppress(RecordError):  # it may be the second card of a child
                 person = read_fields(record)
                 reading.stamped_persons[card.id] = person._replace(foto=https(person.foto))
@@ -69,8 +66,7 @@ def join_cards(
         by_file.setdefault(bare(card.stored_url), []).append(card)
     joined = by_file.pop("", [])
     for same in by_file.values():
-        names = [card.name for card in same if card.name]
-        agree = all(names_agree(*two, at_least=1) for two in combinations(names, 2))
+        agree = all_agree([card.name for card in same if card.name])
         files = {page_of(card.detail_url) for card in same if card.detail_url}
         if not agree or len(files) > 1:
             other = "file page" if agree else "name"
@@ -89,25 +85,33 @@ def join_cards(
     return joined
 
 
+def all_agree(names: list[str]) -> bool:
+    """Whether each two of `names` agree. Sorted, it is enough that each agrees with the next and
+    with the longest: a hostile list may have 100,000 cards of one file."""
+    names = sorted(names, key=lambda name: (len(name_key(name)), not is_cut(name)))
+    pairs = [*pairwise(names), *((name, names[-1]) for name in names)]
+    return all(names_agree(*pair, at_least=1) for pair in pairs)
+
+
 def read_record(reading: Reading, record: Record) -> str:
-    """Read one record into its list of `reading`, which is returned. A fault costs this record
+    """Read one record into a list of `reading`, whose name is returned. A fault costs this record
     only."""
-    card, kind, args = record.card, "unreadable", ("record", "")
+    card, kind = record.card, "persons"
     try:
         with time_limit(PAGE_SECONDS):
             person = read_person(record)
-        kind = "persons"
         reading.persons[person.id] = person._replace(foto=https(person.foto))
         if not record.profile.means_no_photo(person.foto):
             reading.photos[person.id] = person.foto
     except Refused:
         raise
     except RecordError as error:
-        kind, args = error.kind, error.args
+        kind = error.kind
+        getattr(reading, kind).append(card.skipped(*error.args))
     except Exception as error:  # an unforeseen one may quote the page: only its type is kept
-        args = ("record", str(error) if isinstance(error, PageError) else type(error).__name__)
-    if kind != "persons":
-        getattr(reading, kind).append(card.skipped(*args))
+        kind = "unreadable"
+        reason = str(error) if isinstance(error, PageError) else type(error).__name__
+        reading.unreadable.append(card.skipped("record", reason))
     if kind in ("persons", "unreadable"):
         if card.says_found:
             reading.found_on_cards.add(card.id)
@@ -124,12 +128,12 @@ def withdraw(reading: Reading, cards: list[Card], context: RunContext) -> None:
         names = {name_key(name or id) for id, name in same.items()}
         if len(same) > 2 or len(names) > 1:
             reasons |= dict.fromkeys(same, f"{len(same)} file pages are the same")
+    lists = (reading.stamped, reading.excluded, reading.several)
+    withdrawn = reasons.keys() & {*reading.persons}.union(*map(ids_of, lists))
+    for records in lists:
+        records[:] = [record for record in records if record.id not in withdrawn]
     for card in cards:
-        kinds = (reading.stamped, reading.excluded, reading.several)
-        listed = [records for records in kinds if card.id in ids_of(records)]
-        if card.id in reasons and (listed or card.id in reading.persons):
+        if card.id in withdrawn:
             reading.persons.pop(card.id, None)
             reading.photos.pop(card.id, None)  # it may be another child's
-            for records in listed:
-                records[:] = [record for record in records if record.id != card.id]
             reading.unreadable.append(card.skipped("file page", reasons[card.id]))

@@ -70,8 +70,7 @@ class Record:
         if not address:
             raise PageError("the card does not say where it is (profile key `file_url`)")
         page, path = self.context.fetcher.get(address), self.profile.file_record
-        same = self.context.bodies.setdefault(blake2b(page.body).digest(), {})
-        same[self.card.id] = self.card.name
+        self.context.bodies[blake2b(page.body).digest()][self.card.id] = self.card.name
         if path is None:
             return parse_html(page, self.profile.encoding)
         document = parse_json(page, self.profile.encoding)
@@ -88,28 +87,29 @@ def check_owner(record: Record, document: Document) -> None:
     ways = (way for way in record.profile.fields.nombre if not way.on_card)
     texts = (context.usage.extract(way, document.root) for way in ways)
     name = first_name(texts, record.stamp)
-    if card.name and name and not is_same_child(card.name, name, context):
+    if card.name and name and not names_its_child(name, card.name, context):
         raise RecordError("file page", "it names somebody else than the card", name)
     end = page_of(document.url)
-    if end != page_of(card.detail_url):
-        if not (card.name and name):
-            reason = "a redirect led to it, and `nombre` is not read on both card and file page"
-            raise RecordError("file page", reason)
-        first = context.ends.setdefault(end, card.id)
-        if end in context.cards_per_file or first != card.id:
-            context.disputed.add(first)
-            raise RecordError("file page", "a redirect led to the file page of another card")
+    if end == page_of(card.detail_url):
+        return
+    if not (card.name and name):
+        reason = "a redirect led to it, and `nombre` is not read on both card and file page"
+        raise RecordError("file page", reason)
+    first = context.ends.setdefault(end, card.id)
+    if end in context.cards_per_file or first != card.id:
+        context.disputed.add(first)
+        raise RecordError("file page", "a redirect led to the file page of another card")
 
 
-def is_same_child(on_card: str, on_file: str, context: RunContext) -> bool:
-    """Whether the names share a word, and the file page's is not exactly that of another card."""
-    is_equal = name_key(on_card) == name_key(on_file)
-    return is_equal or (name_key(on_file) not in context.names and share_a_word(on_card, on_file))
+def names_its_child(on_file: str, on_card: str, context: RunContext) -> bool:
+    """Whether a file page's name is its card's, or shares a word and is no other card's."""
+    if name_key(on_file) == name_key(on_card):
+        return True
+    return share_a_word(on_file, on_card) and name_key(on_file) not in context.cards_per_name
 
 
 def read_person(record: Record) -> Person:
-    """The person, the photo's address as it is fetched. RecordError names the first field that is
-    missing or malformed."""
+    """The person, `foto` as it is fetched. RecordError of the first missing or malformed field."""
     check_stamp(record.card.stamp)
     if not record.card.id:
         raise RecordError("url", "no link to the register's hosts")
@@ -187,19 +187,18 @@ def parse(record: Record, field_name: str, text: str) -> Any:
         return read_date(text, profile.months, record.context.today)
     if field_name == "edad":
         return read_age(text, profile.month_words, profile.year_words)
-    if field_name == "foto":
-        address = web_address("", text)
-        if not profile.means_no_photo(address):
-            return address or None
-        record.context.usage.keys.add("no_photo")
-        return None
-    return read_name(text) if field_name == "nombre" else read_place(text)
+    if field_name != "foto":
+        return read_name(text) if field_name == "nombre" else read_place(text)
+    address = web_address("", text)
+    if not profile.means_no_photo(address):
+        return address or None
+    record.context.usage.keys.add("no_photo")
+    return None
 
 
 def first_value(record: Record, field_name: str) -> Any:
     """The first value in the texts of a field, or None."""
-    texts = filter(None, texts_of(record, field_name))
-    values = (parse(record, field_name, text) for text in texts)
+    values = (parse(record, field_name, text) for text in texts_of(record, field_name) if text)
     return next((value for value in values if value is not None), None)
 
 
@@ -215,6 +214,5 @@ def age_of(record: Record) -> Age | None:
 
 
 def age_by_birth(record: Record) -> Age | None:
-    """The age on the day of the case, by the birth date."""
     fecha, born = (first_value(record, name) for name in ("fecha", "nacimiento"))
     return age_between(born, fecha) if born and fecha else None

@@ -10,7 +10,7 @@ import soupsieve
 from bs4 import Tag
 
 from names import comparable, unaccented
-from scrape.document import NOT_TEXT, after_label, json_text, value_at, visible_text
+from scrape.document import NOT_TEXT, after_label, fold_lines, json_text, value_at, visible_text
 from scrape.profile import Profile, Texts, Way
 
 ANY_STAMP = r"^(?!(?:false|0)$)\S"  # APIs write false or 0 for none: test_a_stamp_in_a_record
@@ -61,7 +61,7 @@ class Usage:
         return max(numbers)
 
     def find_stamp(self, ways: tuple[Way, ...], scope: Scope) -> str:
-        """The first stamp that one of `ways`, of pass_over, finds, or ""."""
+        """The first stamp that one of `ways`, of pass_over, finds, or ""; all are tried."""
         return next(filter(None, [self.match_stamp(way, scope) for way in ways]), "")
 
     def match_stamp(self, way: Way, scope: Scope) -> str:
@@ -99,13 +99,12 @@ class Usage:
             match = re.search(way.pattern, text, re.IGNORECASE)
             groups = (match.groups() or (match[0],)) if match else ()
             part = way.separator.join(group.strip() for group in groups if group)
-        missing = [comparable(text) for text in self.missing]
-        return "" if missing and {comparable(text), comparable(part)} & {*missing} else part
+        missing = {comparable(text) for text in self.missing}
+        return "" if missing & {comparable(text), comparable(part)} else part
 
 
 def profile_parts(profile: Profile, usage: Usage) -> dict[str, str]:
-    """Each part of the profile that was tried, such as `fields.edad[0]`, and how it failed to
-    match anything, or ""."""
+    """Each part of the profile that was tried, such as `fields.edad[0]` -> its fault, or ""."""
     keys = [key for key in ("card", "next", "no_photo") if getattr(profile, key)]
     parts = {key: "" if key in usage.keys else FAULTS[NO_PLACE] for key in keys}
     for name, ways in profile.way_lists.items():
@@ -123,19 +122,15 @@ def raw_texts(way: Way, scope: Scope, place: str, label: str | None) -> Iterator
         value = value_at(scope, place)
         for item in value if isinstance(value, list) else [value]:
             if item is not None:
-                yield fold_spaces(json_text(item))
+                yield fold_lines(json_text(item).splitlines())
         return
     for element in soupsieve.iselect(place, scope) if place else [scope]:
         if way.attr is not None:
             value = element.get(way.attr) or ""
-            yield fold_spaces(value if isinstance(value, str) else " ".join(value))
+            text = value if isinstance(value, str) else " ".join(value)
+            yield fold_lines(text.splitlines())
         elif label is not None:
             yield from after_label(element, label)
             yield ""  # the place is there, if not the label
         else:
             yield visible_text(element)
-
-
-def fold_spaces(text: str) -> str:
-    """`text` with the spaces of each line folded, and without empty lines."""
-    return "\n".join(filter(None, (" ".join(line.split()) for line in text.splitlines())))
