@@ -38,7 +38,7 @@ def read_hidden(db: sqlite3.Connection) -> Marks:
     children: dict[str, set[str]] = {}
     for mark, id in db.execute("SELECT mark, id FROM hidden_mark"):
         children.setdefault(mark, set()).add(id)
-    watched = {id for (id,) in db.execute("SELECT id FROM hidden WHERE listed")}
+    watched = {id for (id,) in db.execute("SELECT id FROM hidden WHERE watched")}
     return Marks(hash_key(db), children, watched)
 
 
@@ -115,9 +115,9 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
 def write_marks(db: sqlite3.Connection, hidden: Hidden, somebody_is_new: bool) -> None:
     """Write what tonight's cards teach, and who is watched. The caller has begun a transaction."""
     if somebody_is_new:
-        db.execute("UPDATE hidden SET listed = 0")
+        db.execute("UPDATE hidden SET watched = 0")
     children = [(child,) for child in set(hidden.cards.values())]
-    db.executemany("UPDATE hidden SET listed = 1 WHERE id = ?", children)
+    db.executemany("UPDATE hidden SET watched = 1 WHERE id = ?", children)
     db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", hidden.taught)
 
 
