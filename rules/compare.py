@@ -35,7 +35,7 @@ def compare(stored: Stored, reading: Reading, hidden: Hidden, force: bool = Fals
     stay_out = unstamped.union(second)
     cards = {id: person for id, person in cards.items() if id not in stay_out}
     changes = Changes(cards, {id: card for id, card in matched.items() if id != card})
-    changes.added = cards.keys() - matched.values()
+    changes.added = new.keys() - unstamped
     changes.changed = {id for id in cards.keys() & rows if cards[id] != rows[id]}
     changes.relisted = {*cards, *hidden.cards, *ids_of(reading.excluded)}
     names = {card.id: card.nombre or "" for card in reading.stamped if card.id}
@@ -99,11 +99,8 @@ def find_unstamped(stored: Stored, reading: Reading, new: Persons) -> set[str]:
     that id is gone, since addresses and the form of the stamp may change on one night. One alone
     is back, if other cards still have a stamp."""
     gone = {name for id, name in stored.stamped.items() if name and id not in reading.seen}
-    back = {
-        id
-        for id, person in new.items()
-        if id in stored.stamped or keyed_hash(stored.key, *long_words(person.nombre)) in gone
-    }
+    hashes = {id: keyed_hash(stored.key, *long_words(card.nombre)) for id, card in new.items()}
+    back = {id for id in new if id in stored.stamped or hashes[id] in gone}
     return set() if len(back) == 1 and reading.stamped else back
 
 
@@ -120,7 +117,7 @@ def sort_absent(
     changes.erased = (rest & hidden.cards.keys()) - departing.keys()
     rest -= changes.left.keys() | changes.erased
     rows = {id: absent[id] for id in sorted(rest)}
-    unread = find_unread(stored, reading, rows, changes.persons.keys() | matched.values())
+    unread = find_unread(stored, reading, rows, changes.persons)
     changes.left |= dict.fromkeys(rest - unread, "absent")
     # After 14 days, or where the id is another child's now, nobody can stay.
     changes.unread = unread - stored.expired - changes.persons.keys()
@@ -132,7 +129,7 @@ def sort_absent(
     changes.erased |= changes.doubles | (changes.left.keys() - changes.found)
 
 
-def find_unread(stored: Stored, reading: Reading, absent: Persons, cards: set[str]) -> set[str]:
+def find_unread(stored: Stored, reading: Reading, absent: Persons, cards: Persons) -> set[str]:
     """The absent rows for which an unreadable card stands, or one that names several children: by
     its id, else by a name that agrees; for one row each, of several as many as it names. Also
     those who were on an earlier reading of this run."""
