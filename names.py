@@ -95,6 +95,5 @@ def whole_words(name: str) -> tuple[str, ...]:
 
 
 def region_of(place: str) -> str:
-    """The part of a place after its last comma, comparable: "Orán, Salta" and "SALTA" are both
-    "salta"."""
+    """The part of a place after its last comma, comparable: "salta" of "Orán, Salta"."""
     return comparable(place.rpartition(",")[2]) if place else ""

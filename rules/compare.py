@@ -110,8 +110,8 @@ def sort_absent(
     """Sort the rows without a card: they have left, stay unread, or are erased."""
     absent = {id: row for id, row in stored.persons.items() if id not in matched}
     cards = {id: changes.persons[id] for id in matched.values()}
-    second = with_agreeing(absent, cards, lambda person: person.fecha)
-    changes.doubles = {id for id, on in second if departing.get(id) != "stamped" and any(on)}
+    agreeing = with_agreeing(absent, cards, lambda person: person.fecha)
+    changes.doubles = {id for id, on in agreeing if departing.get(id) != "stamped" and any(on)}
     rest = absent.keys() - changes.doubles
     changes.left = {id: departing[id] for id in rest & departing.keys()}
     changes.erased = (rest & hidden.cards.keys()) - departing.keys()

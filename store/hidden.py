@@ -78,7 +78,8 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
     known = {person.name_and_date for person in stored.values()}
     own = own_photos(reading.persons.values(), reading.placeholder)
     dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
-    hidden = Hidden({}, set(), set(), set())
+    cards: dict[str, str] = {}
+    doubtful, taught = set[str](), set[tuple[str, str]]()
     by_id: dict[str, set[str]] = {}
     may_learn: dict[str, set[str]] = {}  # the children to whom a card may add marks
     for id in sorted(reading.seen):
@@ -93,23 +94,22 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
         wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
         certain = (dates & (names | wider)) | (photos & (names | dates))
         if certain:
-            hidden.cards[id] = min(certain)
+            cards[id] = min(certain)
         elif photos | ids:
-            hidden.doubtful.add(id)
+            doubtful.add(id)
         undated = ids - dated  # hidden by the id alone: there is nothing to compare
         by_id[id] = undated | (ids & (names | dates))
         may_learn[id] = undated | photos | (names & (dates | ids))
-    elsewhere = set(hidden.cards.values())
+    elsewhere = set(cards.values())
     for id, children in by_id.items():
-        if id not in hidden.cards and children - elsewhere:
-            hidden.cards[id] = min(children - elsewhere)
-            hidden.doubtful.discard(id)
-    for id, child in hidden.cards.items():
+        if id not in cards and children - elsewhere:
+            cards[id] = min(children - elsewhere)
+    for id, child in cards.items():
         if child in may_learn.get(id, ()):
             person = reading.persons[id]
-            taught = marks_of(marks.key, person, person.foto in own)
-            hidden.taught.update((mark, child) for mark in taught)
-    return hidden._replace(missing=marks.watched - set(hidden.cards.values()))
+            taught |= {(mark, child) for mark in marks_of(marks.key, person, person.foto in own)}
+    missing = marks.watched.difference(cards.values())
+    return Hidden(cards, taught, doubtful - cards.keys(), missing)
 
 
 def write_marks(db: sqlite3.Connection, hidden: Hidden, somebody_is_new: bool) -> None:
