@@ -82,7 +82,7 @@ class Stored(NamedTuple):
     stamped: dict[str, str]  # ids stamped in the last good run -> keyed hash of the name, or ""
     key: bytes  # of these hashes
     expired: set[str]  # ids of persons who could not be read for 14 days
-    left_lately: int  # how many left within seven days, since the last forced run
+    left_lately: set[str]  # ids of who left within seven days, since the last forced run
     days_since_good: float | None  # None before the first good run
     matched_parts: set[str]  # of the profile, in the last good run
     start: str  # the profile's start addresses in that run

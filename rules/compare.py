@@ -79,7 +79,8 @@ def find_departing(stored: Stored, reading: Reading, doubles: Ids) -> dict[str, 
     excluded under a new address is known by the name."""
     names = {name_key(card.nombre or "") for card in reading.excluded}
     rows = stored.persons
-    departing = {id: "excluded" for id, row in rows.items() if name_key(row.nombre) in names}
+    elsewhere = rows.keys() - reading.seen
+    departing = {id: "excluded" for id in elsewhere if name_key(rows[id].nombre) in names}
     for kind in ("excluded", "gone", "stamped"):
         for record in getattr(reading, kind):
             id = row_of(record, stored, doubles)

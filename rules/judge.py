@@ -34,16 +34,14 @@ def judge(
     must wait). `max_unreadable` is the share of unreadable records, 0 to 1, that is tolerated."""
     if not reading.card_count and (stored.persons or stored.days_since_good is None):
         return "refused", f"nobody is listed on {reading.page_count} list pages"
-    leave = len(changes.left) + stored.left_lately
-    could_leave = len(stored.persons) + stored.left_lately
-    if changes.left and not is_overdue(stored) and is_large_part(leave, could_leave, 1 / 3):
+    left, lately = len(changes.left), len(stored.left_lately - changes.relisted)
+    is_large = is_large_part(left + lately, len(stored.persons) + lately, 1 / 3)
+    if left and is_large and not is_overdue(stored):
         count = Counter(changes.left.values())
         kinds = (kind for kind in ("stamped", "gone", "excluded", "absent") if count[kind])
         named = ", ".join(f"{count[kind]} {kind}" for kind in kinds)
-        reason = f"{len(changes.left)} of {len(stored.persons)} would leave ({named})"
-        if stored.left_lately:
-            reason += f", and {stored.left_lately} left in the last 7 days"
-        return "refused", reason
+        also = f", and {lately} left in the last 7 days" if lately else ""
+        return "refused", f"{left} of {len(stored.persons)} would leave ({named}){also}"
     # Whoever was one child and is several now may be misread: `several` may match dates.
     misread = [record for record in reading.several if record.id in changes.unread]
     unreadable, listed = reading.unreadable + misread, reading.listed + len(misread)

@@ -73,8 +73,8 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
 
     By the date and a name that is all in the other; by the photo, with an equal name or date; else
     by the id, unless another name and date is there or the child is recognised elsewhere. Who is
-    stored with this name and date is not compared again: with numbered photos and one date, a
-    hidden child would take her neighbours off, one a night."""
+    stored with this name and date is compared by the whole name only: with numbered photos and one
+    date, a hidden child would take her neighbours off, one a night."""
     known = {person.name_and_date for person in stored.values()}
     own = own_photos(reading.persons.values(), reading.placeholder)
     dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
@@ -87,12 +87,16 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
         if person is None:
             by_id[id] = ids
             continue
-        if not marks.children or person.name_and_date in known:
+        if not marks.children:
             continue
         hashes = hashes_of(marks.key, person, person.foto in own)
         dates, names, photos = (marks.having(k, hashes[k]) for k in ("date", "name", "photo"))
         wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
         certain = (dates & (names | wider)) | (photos & (names | dates))
+        if person.name_and_date in known:
+            if certain := names & (dates | photos | ids):
+                cards[id], may_learn[id] = min(certain), certain
+            continue
         if certain:
             cards[id] = min(certain)
         elif photos | ids:

@@ -20,8 +20,8 @@ def read_stored(db: sqlite3.Connection) -> Stored:
         " coalesce(start, '') FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1"
     ).fetchone()
     days, matched, start = last_good or (None, "", "")
-    ((left,),) = db.execute(  # a forced run, which is good for a reason, begins anew
-        "SELECT count(*) FROM found WHERE since > max(:week_ago, (SELECT coalesce(max(ended), '')"
+    left_lately = db.execute(  # a forced run, which is good for a reason, begins anew
+        "SELECT id FROM found WHERE since > max(:week_ago, (SELECT coalesce(max(ended), '')"
         " FROM run WHERE outcome = 'ok' AND reason IS NOT NULL))",
         {"week_ago": utc_now(days_ago=7)},
     )
@@ -32,7 +32,7 @@ def read_stored(db: sqlite3.Connection) -> Stored:
         stamped=dict(db.execute("SELECT id, name FROM stamped")),
         key=hash_key(db),
         expired={id for (id,) in expired},
-        left_lately=left,
+        left_lately={id for (id,) in left_lately},
         days_since_good=days,
         matched_parts=set(matched.split()),
         start=start,

@@ -38,12 +38,13 @@ class Before(NamedTuple):
 
 def stored(*persons: Person, **known: Any) -> Before:
     marks = Marks(KEY, known.pop("marks", {}), known.pop("watched", set()))
+    left = {f"left-{n}" for n in range(known.pop("left_lately", 0))}
     blank: dict[str, Any] = {
         "former": {},
         "stamped": {},
         "key": KEY,
         "expired": set(),
-        "left_lately": 0,
+        "left_lately": left,
         "days_since_good": 1.0,
         "matched_parts": set(),
         "start": "",
@@ -289,6 +290,11 @@ def test_who_is_excluded_under_a_new_address_is_not_found() -> None:
     assert (changes.found, changes.erased, active(changes)) == (set(), {"a"}, "b")
 
 
+def test_who_is_unreadable_stays_though_an_adult_has_the_name() -> None:
+    now = reading(unreadable=[skipped("a", ANA)], excluded=[skipped("new", ANA)])
+    assert active(compare(stored(person("a", ANA)), now)) == "a"
+
+
 def test_a_stamped_person_is_found_whoever_shares_the_name() -> None:
     now = reading(unreadable=[skipped(None, ANA)], stamped=[skipped("a")], excluded=[skipped("b")])
     changes = compare(stored(*(person(id, ANA) for id in "abc")), now)
@@ -476,6 +482,12 @@ def test_who_is_stored_is_not_compared_again() -> None:
     assert active(compare(before, reading(person("s", EVA, foto=FACE)))) == "s"
 
 
+def test_a_hidden_child_stays_hidden_beside_a_namesake_of_the_same_date() -> None:
+    before = stored(person("s", ANA, LATER), marks=marks(HIDDEN))
+    now = reading(person("s", ANA, LATER), person("h", ANA, LATER))  # her date is corrected
+    assert active(compare(before, now)) == "s"
+
+
 def test_an_id_alone_is_hidden_whoever_is_there() -> None:
     before = stored(marks={"h": {"h"}})  # --hide of an address before anybody was read there
     assert active(compare(before, reading(person("h", ANA), person("x", ZOE)))) == "x"
@@ -538,6 +550,12 @@ def test_refusal(before: int, read: int, known: dict[str, Any], reason: str | No
     held, now = stored(*many(before), **known), reading(*many(read))
     expected = ("refused" if reason else "ok", reason)
     assert judge(held, now) == expected
+
+
+def test_who_is_back_on_the_list_has_not_left_lately() -> None:
+    held = stored(*many(10))
+    held = held._replace(stored=held.stored._replace(left_lately={"p10", "p11", "p12"}))
+    assert judge(held, reading(*many(8), *many(3, first=10))) == ("ok", None)
 
 
 def test_every_way_to_leave_is_counted() -> None:

@@ -337,11 +337,11 @@ def test_a_port_that_is_taken_stops_the_start(service: Start) -> None:
     assert second.process.wait(30) == 2
 
 
-def test_a_newer_database_stops_the_start(register: Register, service: Start) -> None:
+def test_a_database_of_another_version_stops_the_start(register: Register, service: Start) -> None:
     with closing(sqlite3.connect(register.database)) as db:
         db.execute("PRAGMA user_version = 99")
     refused = service()
-    refused.wait_for("its schema version 99 is newer")
+    refused.wait_for("its schema has version 99, and this program reads version 1")
     assert refused.process.wait(30) == 2
 
 

@@ -78,6 +78,10 @@ def a_file_page_says_only_found(register: Register) -> None:
     register.web.put("/file/ab", "<html>FUE LOCALIZADA</html>")
 
 
+def the_pager_is_gone(register: Register) -> None:
+    register.web.edit("/lista?n=1", "class=next", "class=otra")
+
+
 # --- Hidden and sought children --------------------------------------------------------
 
 AA, *OTHERS = with_own_photo_address(TWENTY)
@@ -145,6 +149,8 @@ def the_placeholder_is_another(register: Register) -> None:
          id="adults are listed for a night"),
         pytest.param(TWENTY, a_file_page_says_only_found, TWENTY, [], "stamp",
          id="a file page says only that she was found"),
+        pytest.param(TWENTY[:14], the_pager_is_gone, TWENTY[:10], TWENTY[10:14], "list",
+         id="the pager is gone"),
         # Hidden children stay hidden.
         pytest.param([AA, *OTHERS],
          nights([AA._replace(name="Aa Inventada Prueba"), *OTHERS],
@@ -209,13 +215,14 @@ def test_the_same_child(
     if hides:
         register.sync("--hide", register.id("aa"))
     change(register)
+    warnings = ""
     for _ in range(2):
         run = register.sync()
         assert (run.returncode, register.last_run()["outcome"]) == (0, "ok"), run.stderr
         assert register.names() == names_of(shown) - off
         assert register.stats()["found"] == len([p for p in found if p.slug not in off])
-        if warning:
-            assert warning in register.last_run()["warnings"]
+        warnings += register.last_run()["warnings"]
+    assert warning in warnings
 
 
 # --- Another child's facts -------------------------------------------------------------
@@ -236,7 +243,6 @@ def one_page_for_two(register: Register) -> None:
 def test_a_cache_gives_nobody_the_facts_of_another(
     register: Register, change: Change, name_on: str, hides: bool
 ) -> None:
-
     persons = [
         p._replace(fecha=f"{n:02}/02/2024", foto="/sin_foto.png") for n, p in enumerate(TWENTY, 1)
     ]
