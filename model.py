@@ -116,6 +116,12 @@ class Changes:
     notes: list[str] = field(default_factory=list)  # what an operator should look at, with ids
     warnings: list[str] = field(default_factory=list)  # of `notes`, what an alert tells
 
+    def note(self, text: str, ids: Iterable[str] = (), warning: str = "") -> None:
+        """Add a line for the operator, without names."""
+        self.notes.append(" ".join([text, *sorted(ids)]))
+        if warning and warning not in self.warnings:
+            self.warnings.append(warning)
+
 
 def ids_of(records: Iterable[Skipped]) -> set[str]:
     return {record.id for record in records if record.id}

@@ -85,9 +85,8 @@ class NameIndex:
         """The ids of the names that agree with `name`."""
         longer = self.by_word.get(self.rarest(name), [])
         shorter = (id for word in whole_words(name) for id in self.by_rarest.get(word, []))
-        return (
-            id for id in dict.fromkeys((*longer, *shorter)) if names_agree(name, self.names[id])
-        )
+        either = dict.fromkeys((*longer, *shorter))
+        return (id for id in either if names_agree(name, self.names[id]))
 
 
 def whole_words(name: str) -> tuple[str, ...]:
@@ -96,6 +95,5 @@ def whole_words(name: str) -> tuple[str, ...]:
 
 
 def region_of(place: str) -> str:
-    """The part of a place after its last comma, comparable: "Orán, Salta" and "SALTA" are both
-    "salta"."""
+    """The part of a place after its last comma, comparable: "salta" of "Orán, Salta"."""
     return comparable(place.rpartition(",")[2]) if place else ""

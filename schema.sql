@@ -21,15 +21,15 @@ CREATE TABLE IF NOT EXISTS person (
 
 CREATE INDEX IF NOT EXISTS person_region ON person (region);
 
--- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the same
--- `nombre`, `fecha` and `foto` (store/persons.py, write_persons): an address may come to stand for another
--- child.
+-- The photos that the API gives at /foto/ID, each as long as its person is in `person` with the
+-- same `nombre`, `fecha` and `foto` (store/photos.py, delete_photos): an address may come to stand
+-- for another child.
 CREATE TABLE IF NOT EXISTS photo (
     person   TEXT PRIMARY KEY,     -- id
     nombre   TEXT NOT NULL,
     fecha    TEXT NOT NULL,
     foto     TEXT NOT NULL,        -- the address that it came from
-    asked    INTEGER NOT NULL,     -- number of a good run; of a new one earlier, so that they spread
+    asked    INTEGER NOT NULL,     -- number of a good run; of a new photo earlier: so they spread
     digest   TEXT NOT NULL,        -- of the register's bytes: a JPEG's would change with Pillow
     jpeg     BLOB                  -- NULL: refused, since it is another child's too
 ) STRICT;
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS found (
     since TEXT                     -- NULL after a week
 ) STRICT, WITHOUT ROWID;
 
--- Who had a stamp such as "FUE ENCONTRADA" on the register in the last good run, stored once or not.
+-- Who had a stamp such as "FUE ENCONTRADA" in the last good run, stored once or not.
 CREATE TABLE IF NOT EXISTS stamped (
     id   TEXT PRIMARY KEY,
     name TEXT NOT NULL             -- a keyed hash of the name, "" for none
@@ -65,12 +65,12 @@ CREATE TABLE IF NOT EXISTS unread (
 
 -- Persons who must never be shown, whatever the register says (sync.py --hide).
 CREATE TABLE IF NOT EXISTS hidden (
-    id     TEXT PRIMARY KEY,
-    listed INTEGER NOT NULL        -- 1: note when the person is missing and somebody is new
+    id      TEXT PRIMARY KEY,
+    watched INTEGER NOT NULL       -- 1: note when the person is missing and somebody is new
 ) STRICT, WITHOUT ROWID;
 
--- By what they are recognised under another address (store/hidden.py). Whoever holds this file can test
--- whether a name that they guess is among them.
+-- By what they are recognised under another address (store/hidden.py). Whoever holds this file can
+-- test whether a name that they guess is among them.
 CREATE TABLE IF NOT EXISTS hidden_mark (
     mark TEXT NOT NULL,            -- an id, or a hash of a date, a name, a photo's address
     id   TEXT NOT NULL,            -- in `hidden`
@@ -83,7 +83,7 @@ CREATE TABLE IF NOT EXISTS secret (
 ) STRICT;
 INSERT INTO secret SELECT randomblob(32) WHERE NOT EXISTS (SELECT 1 FROM secret);
 
--- The sites that showed a person, and how often in all (store/views.py). Nothing of a visitor is stored.
+-- The sites that showed a person, and how often in all. Nothing of a visitor is stored.
 CREATE TABLE IF NOT EXISTS site (
     number    INTEGER PRIMARY KEY,
     host      TEXT NOT NULL UNIQUE, -- lower case, IDNA, no port
@@ -125,8 +125,8 @@ CREATE TABLE IF NOT EXISTS run (
     unreadable INTEGER,
     start      TEXT,               -- the profile's start addresses
     matched_parts TEXT,            -- the parts of the profile that matched something
-    warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp": what an alert tells (rules/compare.py)
-    reason     TEXT                -- why it is not ok, or what --force overrode; never a person's data
+    warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp", "list": for an alert
+    reason     TEXT                -- why not ok, or what --force overrode; never a person's data
 ) STRICT;
 
 -- The end of the last good synchronisation; no row before the first.

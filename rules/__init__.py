@@ -3,9 +3,11 @@
     Stored, Reading, Hidden --compare.py--> Changes --judge.py--> "ok", "refused" or "withheld"
 
     To change                                             open
-    when a listed and a stored person are the same child  compare.py
+    when a listed and a stored person are the same child  matching.py
     who is found, moved, erased, kept though unreadable   compare.py
     why a night is refused or withheld, what --force does judge.py
 
-Both import model.py alone. sync.py calls judge.decide inside the transaction that writes.
+judge.py imports compare.py, which imports matching.py; from outside, model.py and names.py alone.
+sync.py calls judge.decide before its transaction, and again if the stored or hidden persons changed
+meanwhile.
 """

@@ -5,12 +5,14 @@ rows without a card --> found, excluded, unread (an unreadable card stands for t
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import islice
 
-from model import Changes, Hidden, Person, Reading, Skipped, Stored, ids_of
+from model import Changes, Hidden, Reading, Skipped, Stored, ids_of
 from names import NameIndex, comparable, keyed_hash, long_words, name_key, share_a_word
-from rules.matching import match, with_agreeing
+from rules.matching import Persons, match, with_agreeing
+
+Ids = Mapping[str, str]
 
 OVERDUE = 14  # days without a good run
 
@@ -28,20 +30,25 @@ def compare(stored: Stored, reading: Reading, hidden: Hidden, force: bool = Fals
     matched = match(rows, cards)
     # The second card of a child who has a stamp on the first; then cards that lost a stamp.
     second = {matched.pop(id): id for id in [*matched] if departing.get(id) == "stamped"}
-    cards = {id: person for id, person in cards.items() if id not in second}
-    new = {id: cards[id] for id in cards.keys() - matched.values()}
+    new = {id: cards[id] for id in cards.keys() - matched.values() - second.keys()}
     unstamped = set() if force else find_unstamped(stored, reading, new)
-    cards = {id: person for id, person in cards.items() if id not in unstamped}
+    stay_out = unstamped.union(second)
+    cards = {id: person for id, person in cards.items() if id not in stay_out}
     changes = Changes(cards, {id: card for id, card in matched.items() if id != card})
-    changes.added = cards.keys() - matched.values()
+    changes.added = new.keys() - unstamped
     changes.changed = {id for id in cards.keys() & rows if cards[id] != rows[id]}
     changes.relisted = {*cards, *hidden.cards, *ids_of(reading.excluded)}
     names = {card.id: card.nombre or "" for card in reading.stamped if card.id}
-    names |= {id: reading.persons[id].nombre for id in unstamped.union(second)}
+    names |= {id: reading.persons[id].nombre for id in stay_out}
     changes.stamped = {id: keyed_hash(stored.key, *long_words(name)) for id, name in names.items()}
     sort_absent(changes, stored, reading, hidden, departing, matched)
     changes.former = next_former(stored, changes, {**doubles, **second})
-    add_notes(changes, stored, reading, hidden, doubles, unstamped)
+    for id, kept in doubles.items():
+        changes.note(f"{id} and {kept} are one person")
+    if unstamped:
+        text = "had a stamp in the last good run and have none now: check pass_over. They stay out;"
+        changes.note(f"{text} --force admits them:", unstamped, "stamp")
+    add_notes(changes, stored, reading, hidden)
     return changes
 
 
@@ -66,7 +73,7 @@ def find_doubles(stored: Stored, reading: Reading, hidden: Hidden) -> dict[str, 
     return doubles
 
 
-def find_departing(stored: Stored, reading: Reading, doubles: Mapping[str, str]) -> dict[str, str]:
+def find_departing(stored: Stored, reading: Reading, doubles: Ids) -> dict[str, str]:
     """The rows that are "stamped", "gone" or "excluded": by an id that leads there, now or
     formerly, if the names share a word, since a number may come to stand for another child. Who is
     excluded under a new address is known by the name."""
@@ -82,44 +89,36 @@ def find_departing(stored: Stored, reading: Reading, doubles: Mapping[str, str])
     return departing
 
 
-def row_of(record: Skipped, stored: Stored, doubles: Mapping[str, str]) -> str | None:
+def row_of(record: Skipped, stored: Stored, doubles: Ids) -> str | None:
     """The id of the stored person to whom a record's id leads, now or formerly."""
     id = doubles.get(record.id or "", record.id or "")
     return next((row for row in (id, stored.former.get(id)) if row in stored.persons), None)
 
 
-def find_unstamped(stored: Stored, reading: Reading, new: Mapping[str, Person]) -> set[str]:
+def find_unstamped(stored: Stored, reading: Reading, new: Persons) -> set[str]:
     """Of the `new` cards, those that had a stamp in the last good run: by id, or by name where
     that id is gone, since addresses and the form of the stamp may change on one night. One alone
     is back, if other cards still have a stamp."""
     gone = {name for id, name in stored.stamped.items() if name and id not in reading.seen}
-    back = {
-        id
-        for id, person in new.items()
-        if id in stored.stamped or keyed_hash(stored.key, *long_words(person.nombre)) in gone
-    }
+    hashes = {id: keyed_hash(stored.key, *long_words(card.nombre)) for id, card in new.items()}
+    back = {id for id in new if id in stored.stamped or hashes[id] in gone}
     return set() if len(back) == 1 and reading.stamped else back
 
 
 def sort_absent(
-    changes: Changes,
-    stored: Stored,
-    reading: Reading,
-    hidden: Hidden,
-    departing: Mapping[str, str],
-    matched: Mapping[str, str],
+    changes: Changes, stored: Stored, reading: Reading, hidden: Hidden, departing: Ids, matched: Ids
 ) -> None:
     """Sort the rows without a card: they have left, stay unread, or are erased."""
     absent = {id: row for id, row in stored.persons.items() if id not in matched}
     cards = {id: changes.persons[id] for id in matched.values()}
-    second = with_agreeing(absent, cards, lambda person: person.fecha)
-    changes.doubles = {id for id, on in second if departing.get(id) != "stamped" and any(on)}
+    agreeing = with_agreeing(absent, cards, lambda person: person.fecha)
+    changes.doubles = {id for id, on in agreeing if departing.get(id) != "stamped" and any(on)}
     rest = absent.keys() - changes.doubles
     changes.left = {id: departing[id] for id in rest & departing.keys()}
     changes.erased = (rest & hidden.cards.keys()) - departing.keys()
     rest -= changes.left.keys() | changes.erased
     rows = {id: absent[id] for id in sorted(rest)}
-    unread = find_unread(stored, reading, rows, changes.persons.keys() | matched.values())
+    unread = find_unread(stored, reading, rows, changes.persons)
     changes.left |= dict.fromkeys(rest - unread, "absent")
     # After 14 days, or where the id is another child's now, nobody can stay.
     changes.unread = unread - stored.expired - changes.persons.keys()
@@ -131,9 +130,7 @@ def sort_absent(
     changes.erased |= changes.doubles | (changes.left.keys() - changes.found)
 
 
-def find_unread(
-    stored: Stored, reading: Reading, absent: Mapping[str, Person], cards: set[str]
-) -> set[str]:
+def find_unread(stored: Stored, reading: Reading, absent: Persons, cards: Persons) -> set[str]:
     """The absent rows for which an unreadable card stands, or one that names several children: by
     its id, else by a name that agrees; for one row each, of several as many as it names. Also
     those who were on an earlier reading of this run."""
@@ -153,9 +150,7 @@ def find_unread(
     return unread
 
 
-def next_former(
-    stored: Stored, changes: Changes, doubles: Mapping[str, str]
-) -> dict[str, str | None]:
+def next_former(stored: Stored, changes: Changes, doubles: Ids) -> dict[str, str | None]:
     """The ids that the persons on the new list had before, or have on a second card, like those
     with a stamp. One that has stood for two children leads to nobody."""
     taken = changes.persons.keys() | changes.relisted
@@ -169,44 +164,23 @@ def next_former(
     return former
 
 
-def add_notes(
-    changes: Changes,
-    stored: Stored,
-    reading: Reading,
-    hidden: Hidden,
-    doubles: Mapping[str, str],
-    unstamped: set[str],
-) -> None:
-    """Add what an operator should look at, a line for each, without names."""
-
-    def note(text: str, ids: Iterable[str] = (), warning: str = "") -> None:
-        changes.notes.append(" ".join([text, *sorted(ids)]))
-        if warning and warning not in changes.warnings:
-            changes.warnings.append(warning)
-
-    for id, kept in doubles.items():
-        note(f"{id} and {kept} are one person")
-    silent = {part for part in stored.matched_parts if reading.parts.get(part)}
-    if silent:
+def add_notes(changes: Changes, stored: Stored, reading: Reading, hidden: Hidden) -> None:
+    """Note what else an operator should look at."""
+    if silent := {part for part in stored.matched_parts if reading.parts.get(part)}:
         is_list = changes.left and any(p.startswith(("next", "last_page", "total")) for p in silent)
-        text = "matched in the last good run, matches nothing now:"
-        note(text, silent, "list" if is_list else "")
-    if unstamped:
-        text = "had a stamp in the last good run and have none now: check pass_over. They stay out;"
-        note(f"{text} --force admits them:", unstamped, "stamp")
+        warning = "list" if is_list else ""
+        changes.note("matched in the last good run, matches nothing now:", silent, warning)
     for ids, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
         if 0 < 2 * len(ids) <= reading.listed:  # more is the text of every page
-            note(f"{where} say that somebody was found, but pass_over misses:", ids, "stamp")
+            text = f"{where} say that somebody was found, but pass_over misses:"
+            changes.note(text, ids, "stamp")
     for child, count in Counter(hidden.cards.values()).items():
         if count > 1:
-            note(f"{count} cards are taken for the hidden child {child}")
+            changes.note(f"{count} cards are taken for the hidden child {child}")
     if hidden.doubtful:
         text = "with the photo or address of a hidden child, but another name and date:"
-        note(text, hidden.doubtful, "hidden")
+        changes.note(text, hidden.doubtful, "hidden")
     if hidden.missing and changes.added:
         text = "a hidden child is no longer recognised on the list, and somebody is new: check"
-        note(
-            f"{text} whether it is the same child (sync.py --who, --hide):",
-            hidden.missing,
-            "hidden",
-        )
+        text += " whether it is the same child (sync.py --who, --hide):"
+        changes.note(text, hidden.missing, "hidden")

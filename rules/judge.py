@@ -4,11 +4,11 @@ Stored + Reading --compare--> Changes --judge--> ok, refused or withheld
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import replace
 
-from model import Changes, Hidden, Person, Reading, Stored
+from model import Changes, Hidden, Reading, Stored
 from rules.compare import compare, is_overdue
+from rules.matching import Persons
 
 SHARE_PHOTO = 5  # so many persons with one image: it is nobody's photo
 
@@ -64,33 +64,21 @@ def count_lost_photos(stored: Stored, reading: Reading, changes: Changes) -> tup
     """How many stored persons have a photo of their own, and how many of these would lose it, to
     the placeholder or to an image that SHARE_PHOTO or more have."""
 
-    def own(persons: Iterable[Person]) -> dict[str, str]:
-        photos = {person.id: person.foto for person in persons}
-        count = Counter(photos.values())
-        return {
-            id: foto
-            for id, foto in photos.items()
-            if foto != reading.placeholder and count[foto] < SHARE_PHOTO
-        }
+    def with_photo(persons: Persons) -> set[str]:
+        count = Counter(person.foto for person in persons.values())
+        own = {foto for foto in count if foto != reading.placeholder and count[foto] < SHARE_PHOTO}
+        return {id for id, person in persons.items() if person.foto in own}
 
-    had, have = own(stored.persons.values()), own(changes.persons.values())
-    now = {id: changes.moved.get(id, id) for id in had}
-    lost = [id for id in had if now[id] in changes.persons and now[id] not in have]
-    return len(had), len(lost)
+    had, have = with_photo(stored.persons), with_photo(changes.persons)
+    now = [changes.moved.get(id, id) for id in had]
+    return len(had), sum(id in changes.persons and id not in have for id in now)
 
 
 def only_removals(stored: Stored, changes: Changes) -> Changes:
     """`changes` without additions, changes, moves and erased doubles, which wait."""
-    erased = changes.erased - changes.doubles
-    removed = changes.left.keys() | erased
-    stay = {id: person for id, person in stored.persons.items() if id not in removed}
-    return replace(
-        changes,
-        persons=stay,
-        moved={},
-        added=set(),
-        changed=set(),
-        erased=erased,
-        former=stored.former,
-        stamped=stored.stamped | changes.stamped,
-    )
+    removals = replace(changes, moved={}, added=set(), changed=set(), former=stored.former)
+    removals.erased = changes.erased - changes.doubles
+    removals.stamped = stored.stamped | changes.stamped
+    removed = changes.left.keys() | removals.erased
+    removals.persons = {id: row for id, row in stored.persons.items() if id not in removed}
+    return removals

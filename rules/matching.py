@@ -1,6 +1,12 @@
 """Whether a stored and a listed person are the same child: one matching. Pure.
 
 rows: stored persons    cards: listed and readable persons    --match--> row -> card
+
+    Who else asks "same child?"                      What is compared
+    compare.py find_doubles: two cards               name, date, age and place, unless photos differ
+    compare.py find_unstamped: a card, an old stamp  the id; the name, where that id is gone
+    store/hidden.py recognise: a card, hidden marks  two of name, date and photo, in part; the id
+    scrape/reading.py join_cards: cards of one link  the address; names that agree
 """
 
 from collections import Counter, defaultdict
@@ -42,20 +48,16 @@ def match(rows: Persons, cards: Persons) -> dict[str, str]:
     def pair_agreeing(key: Key) -> None:
         taken: set[str] = set()
         for id, agreeing in with_agreeing(*unmatched(), key):
-            for card in agreeing:
-                if card not in taken:
-                    matched[id] = card
-                    taken.add(card)
-                    break
+            card = next((card for card in agreeing if card not in taken), None)
+            if card:
+                matched[id] = card
+                taken.add(card)
 
     pair(lambda person: (person.name_and_date, person.id))
     pair(lambda person: (person.name_and_date, person.foto))
     pair(lambda person: person.name_and_date)
-    left, there = unmatched()
-    for id in left.keys() & there.keys():
-        row, card = rows[id], cards[id]
-        if row.fecha == card.fecha or name_key(row.nombre) == name_key(card.nombre):
-            matched[id] = id
+    pair(lambda person: (person.id, person.fecha))
+    pair(lambda person: (person.id, name_key(person.nombre)))
     pair_agreeing(lambda person: person.fecha)
     pair_agreeing(own_photo)
     pair(lambda person: (person.fecha, person.foto) if own_photo(person) else None)

@@ -11,5 +11,7 @@
     what is on record of a run                             runs.py
     what is stored of a view, and its limits               views.py
 
-Each imports database.py, model.py and, where it must, runs.py or persons.py; nothing else.
+A photo goes with its person: persons.py calls delete_photos of photos.py at each swap and hide.
+hidden.py imports persons.py, which imports photos.py; each but views.py imports database.py. From
+outside, they import model.py and names.py alone.
 """

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -131,13 +131,11 @@ def empty_wal(db: sqlite3.Connection) -> None:
     """Empty the write-ahead log, where deleted rows would live on. If another connection uses an
     old snapshot, or the disk is full, the next run does it."""
     ((before,),) = db.execute("PRAGMA busy_timeout").fetchall()
-    try:
+    done = False
+    with suppress(sqlite3.Error):
         db.execute("PRAGMA busy_timeout = 1000")
         done = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
-    except sqlite3.Error:
-        done = False
-    finally:
-        db.execute(f"PRAGMA busy_timeout = {before}")
+    db.execute(f"PRAGMA busy_timeout = {before}")
     if not done:
         log.warning(
             "removed data are still on the disk, in the write-ahead log: a reader holds the"
@@ -191,9 +189,8 @@ def peek_register(path: Path, register: str) -> Iterator[sqlite3.Connection]:
 def check_register(db: sqlite3.Connection, register: str) -> None:
     """SettingError where the database holds another register's persons: they would all be taken
     for found."""
-    for (id,) in db.execute(
-        "SELECT id FROM person UNION ALL SELECT id FROM found UNION ALL SELECT id FROM hidden"
-    ):
+    sql = "SELECT id FROM person UNION ALL SELECT id FROM found UNION ALL SELECT id FROM hidden"
+    for (id,) in db.execute(sql):
         name = id.partition("-")[0]
         if name != register:
             text = f"DATABASE: it holds the register {name}, not {register}"

@@ -38,7 +38,7 @@ def read_hidden(db: sqlite3.Connection) -> Marks:
     children: dict[str, set[str]] = {}
     for mark, id in db.execute("SELECT mark, id FROM hidden_mark"):
         children.setdefault(mark, set()).add(id)
-    watched = {id for (id,) in db.execute("SELECT id FROM hidden WHERE listed")}
+    watched = {id for (id,) in db.execute("SELECT id FROM hidden WHERE watched")}
     return Marks(hash_key(db), children, watched)
 
 
@@ -73,12 +73,13 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
 
     By the date and a name that is all in the other; by the photo, with an equal name or date; else
     by the id, unless another name and date is there or the child is recognised elsewhere. Who is
-    stored with this name and date is not compared again: with numbered photos and one date, a
-    hidden child would take her neighbours off, one a night."""
+    stored with this name and date is compared by the whole name only: with numbered photos and one
+    date, a hidden child would take her neighbours off, one a night."""
     known = {person.name_and_date for person in stored.values()}
     own = own_photos(reading.persons.values(), reading.placeholder)
     dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
-    hidden = Hidden({}, set(), set(), set())
+    cards: dict[str, str] = {}
+    doubtful, taught = set[str](), set[tuple[str, str]]()
     by_id: dict[str, set[str]] = {}
     may_learn: dict[str, set[str]] = {}  # the children to whom a card may add marks
     for id in sorted(reading.seen):
@@ -92,36 +93,35 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
         dates, names, photos = (marks.having(k, hashes[k]) for k in ("date", "name", "photo"))
         wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
         certain = (dates & (names | wider)) | (photos & (names | dates))
-        if person.name_and_date in known:  # compared by the whole name only
+        if person.name_and_date in known:
             if certain := names & (dates | photos | ids):
-                hidden.cards[id], may_learn[id] = min(certain), certain
+                cards[id], may_learn[id] = min(certain), certain
             continue
         if certain:
-            hidden.cards[id] = min(certain)
+            cards[id] = min(certain)
         elif photos | ids:
-            hidden.doubtful.add(id)
+            doubtful.add(id)
         undated = ids - dated  # hidden by the id alone: there is nothing to compare
         by_id[id] = undated | (ids & (names | dates))
         may_learn[id] = undated | photos | (names & (dates | ids))
-    elsewhere = set(hidden.cards.values())
+    elsewhere = set(cards.values())
     for id, children in by_id.items():
-        if id not in hidden.cards and children - elsewhere:
-            hidden.cards[id] = min(children - elsewhere)
-            hidden.doubtful.discard(id)
-    for id, child in hidden.cards.items():
+        if id not in cards and children - elsewhere:
+            cards[id] = min(children - elsewhere)
+    for id, child in cards.items():
         if child in may_learn.get(id, ()):
             person = reading.persons[id]
-            taught = marks_of(marks.key, person, person.foto in own)
-            hidden.taught.update((mark, child) for mark in taught)
-    return hidden._replace(missing=marks.watched - set(hidden.cards.values()))
+            taught |= {(mark, child) for mark in marks_of(marks.key, person, person.foto in own)}
+    missing = marks.watched.difference(cards.values())
+    return Hidden(cards, taught, doubtful - cards.keys(), missing)
 
 
 def write_marks(db: sqlite3.Connection, hidden: Hidden, somebody_is_new: bool) -> None:
     """Write what tonight's cards teach, and who is watched. The caller has begun a transaction."""
     if somebody_is_new:
-        db.execute("UPDATE hidden SET listed = 0")
+        db.execute("UPDATE hidden SET watched = 0")
     children = [(child,) for child in set(hidden.cards.values())]
-    db.executemany("UPDATE hidden SET listed = 1 WHERE id = ?", children)
+    db.executemany("UPDATE hidden SET watched = 1 WHERE id = ?", children)
     db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", hidden.taught)
 
 

@@ -28,7 +28,7 @@ def read_stored(db: sqlite3.Connection) -> Stored:
     expired = db.execute("SELECT id FROM unread WHERE since < ?", [utc_now(days_ago=14)])
     return Stored(
         persons=stored_persons(db),
-        former=former_ids(db),
+        former=dict(db.execute("SELECT id, person FROM former")),
         stamped=dict(db.execute("SELECT id, name FROM stamped")),
         key=hash_key(db),
         expired={id for (id,) in expired},
@@ -40,28 +40,21 @@ def read_stored(db: sqlite3.Connection) -> Stored:
 
 
 def hash_key(db: sqlite3.Connection) -> bytes:
-    key: bytes = db.execute("SELECT key FROM secret").fetchone()[0]
-    return key
-
-
-def former_ids(db: sqlite3.Connection) -> dict[str, str | None]:
-    return dict(db.execute("SELECT id, person FROM former"))
+    return bytes(db.execute("SELECT key FROM secret").fetchone()[0])
 
 
 def write_changes(db: sqlite3.Connection, changes: Changes) -> None:
     """Write what was decided. The caller has begun a transaction."""
+    now = utc_now()
     db.execute("UPDATE found SET since = NULL WHERE since < ?", [utc_now(days_ago=7)])
-    found = [(id, utc_now()) for id in changes.found]
+    found = [(id, now) for id in changes.found]
     db.executemany("INSERT OR REPLACE INTO found VALUES (?, ?)", found)
     db.executemany("DELETE FROM found WHERE id = ?", [(id,) for id in changes.relisted])
     db.execute("DELETE FROM stamped")
     db.executemany("INSERT INTO stamped VALUES (?, ?)", changes.stamped.items())
-    unread = [*changes.unread]
-    db.execute(
-        "DELETE FROM unread WHERE id NOT IN (SELECT value FROM json_each(?))", [json.dumps(unread)]
-    )
-    rows = [(id, utc_now()) for id in unread]
-    db.executemany("INSERT OR IGNORE INTO unread VALUES (?, ?)", rows)
+    unread = json.dumps([*changes.unread])
+    db.execute("DELETE FROM unread WHERE id NOT IN (SELECT value FROM json_each(?))", [unread])
+    db.execute("INSERT OR IGNORE INTO unread SELECT value, ? FROM json_each(?)", [now, unread])
     move(db, changes.moved)
     write_persons(db, changes.persons.values())
     db.execute("DELETE FROM former")

@@ -63,8 +63,7 @@ def may_share(children: Children) -> bool:
 
 
 def count_refused(db: sqlite3.Connection) -> int:
-    count: int = db.execute("SELECT count(*) FROM photo WHERE jpeg IS NULL").fetchone()[0]
-    return count
+    return int(db.execute("SELECT count(*) FROM photo WHERE jpeg IS NULL").fetchone()[0])
 
 
 def delete_photos(db: sqlite3.Connection, of_strangers_only: bool = True) -> None:

@@ -57,8 +57,5 @@ def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
 
 def room_for_sites(db: sqlite3.Connection) -> int:
     """How many more sites can be new today; 0 or less for none."""
-    room: int = db.execute(
-        "SELECT min(:all - count(*), :new - count(*) FILTER (WHERE first_day = :today)) FROM site",
-        {"all": SITES, "new": NEW_SITES_A_DAY, "today": utc_day()},
-    ).fetchone()[0]
-    return room
+    sql = "SELECT min(? - count(*), ? - count(*) FILTER (WHERE first_day = ?)) FROM site"
+    return int(db.execute(sql, [SITES, NEW_SITES_A_DAY, utc_day()]).fetchone()[0])
