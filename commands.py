@@ -19,7 +19,6 @@ from scrape.cards import RunContext
 from scrape.fetch import Fetcher, Refused
 from scrape.images import try_photos
 from scrape.paging import Spoilt, read_once
-from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import Record, RecordError, parse, texts_of
 from settings import Settings
@@ -55,14 +54,11 @@ def describe(record: Skipped) -> str:
     return f"{record.id or 'a card without a file'} ({where}): {record.field}: {record.reason}"
 
 
-def dry_run(
-    settings: Settings, profile: Profile, save: Path | None, force: bool, has_photos: bool
-) -> int:
-    """Show what is read and what would change; write nothing, not even a lock. `has_photos`:
-    whether photos can be fetched too."""
+def dry_run(settings: Settings, fetcher: Fetcher, force: bool) -> int:
+    """Show what is read and what would change; write nothing, not even a lock."""
+    profile = fetcher.profile
     with peek_register(settings.database, settings.register) as db:
         stored, marks = read_stored(db), read_hidden(db)
-    fetcher = Fetcher(profile, settings.contact, save)
     try:
         reading = read_register(fetcher, progress, stored.persons.keys())
     finally:
@@ -73,7 +69,7 @@ def dry_run(
     show_faults(reading)
     show_joined_names(reading, profile.several)
     print(f"read: {summary(reading)}")
-    if profile.photos and has_photos:
+    if profile.photos:
         print(f"photos: {try_photos(fetcher, reading.photos)}")
     for note in changes.notes:
         print(f"note: {note}")
@@ -131,12 +127,12 @@ def show_joined_names(reading: Reading, several: str) -> None:
             print(f'in the profile: `several` does not look for "{word}", in {count} names{shown}')
 
 
-def explain(settings: Settings, profile: Profile, address: str) -> int:
+def explain(fetcher: Fetcher, address: str) -> int:
     """Show what each way yields for the person whose file page is at `address`."""
     if not sys.stdout.isatty():
         raise SettingError("--explain: shows a person, and so needs a terminal")
+    profile, context = fetcher.profile, RunContext(fetcher, progress)
     wanted = possible_ids(address, profile.name)
-    context = RunContext(Fetcher(profile, settings.contact), progress)
     try:
         cards = join_cards(read_once(context, set()), Reading())
     except Spoilt as error:
