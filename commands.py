@@ -144,26 +144,26 @@ def explain(fetcher: Fetcher, address: str) -> int:
         raise SettingError("--explain: no card of the list links to that address")
     for i, way in enumerate(profile.file_url):
         print(f"file_url[{i}]: {card.texts[way]!r}")
-    record = Record(card, context)
+    record, reading = Record(card, context), Reading()
     for field in profile.fields.__struct_fields__:
         if field != "url":
             explain_field(record, field)
-    reading = Reading()
     read_record(reading, record)
     show_reading(reading, set())
     return 0
 
 
 def explain_field(record: Record, field: str) -> None:
-    taken = False
+    taken = None
     try:
         for i, text in enumerate(texts_of(record, field)):
-            value = parse(record, field, text)
-            mark = " (taken)" if text and value and not taken else ""
-            taken = taken or bool(mark)
-            print(f"fields.{field}[{i}]: {text!r} -> {value if text else None}{mark}")
+            value = parse(record, field, text) if text else None
+            mark = " (taken)" if value and not taken else ""
+            taken = taken or value
+            print(f"fields.{field}[{i}]: {text!r} -> {value}{mark}")
     except RecordError as error:
-        print(f"fields.{field}: {': '.join(filter(None, error.args))}")
+        wrong, reason, quoted, _ = error.args
+        print(f"fields.{field}: {': '.join(filter(None, (wrong, reason, quoted)))}")
 
 
 def report(database: Path, days: int, as_csv: bool) -> int:
@@ -194,11 +194,8 @@ def hide_person(who: str, register: str, database: Path) -> int:
     with open_register(database, register) as db:
         done = hide(db, ids)
         empty_wal(db)
-    was = "NOT on the list: is the id or address right?"
-    if done.off:
-        was = "on the list and is off it"
-    elif done.was_hidden:
-        was = "hidden already"
+    absent = "hidden already" if done.was_hidden else "NOT on the list: is the id or address right?"
+    was = "on the list and is off it" if done.off else absent
     print(f"{database}: {done.id} is hidden from now on; the person was {was}")
     for what, others in (("also off the list", done.off - {done.id}), ("alike", done.alike)):
         if others:
@@ -222,10 +219,8 @@ def possible_ids(who: str, register: str) -> list[str]:
     try:
         address = resolve("", who)
     except ValueError as error:
-        raise SettingError(
-            f"{who} is no id of the register {register} ({register}-NUMBER), nor the address of a"
-            f" file page: {error}"
-        ) from None
+        no_id = f"{who} is no id of the register {register} ({register}-NUMBER)"
+        raise SettingError(f"{no_id}, nor the address of a file page: {error}") from None
     forms = [https(address)]
     for keep in (False, True):
         parts = urlsplit(stored_address(address, keep))
