@@ -171,7 +171,7 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     included: as /api/sites does, but every site."""
     with open_database(database, busy_seconds=60) as db:
         rows = db.execute(VIEWS_BY_SITE, {"first_day": utc_day(days - 1)}).fetchall()
-        figures = db.execute(
+        active, shown, found = db.execute(
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
             " FROM person_views"
         ).fetchone()
@@ -179,7 +179,7 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     if as_csv:
         csv.writer(sys.stdout).writerows(table)
         return 0
-    print("persons on the list: {}; shown so far: {}; found so far: {}".format(*figures))
+    print(f"persons on the list: {active}; shown so far: {shown}; found so far: {found}")
     print(f"last {days} days: {sum(row[1] for row in rows)} views on {len(rows)} sites")
     width = max(len(row[0]) for row in table)
     for site, views, first, last in table:

@@ -93,10 +93,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--days", type=int, metavar="N", help="of the report: 1 to 400, else 30")
     parser.add_argument("--csv", action="store_true", help="the report as CSV")
     options = parser.parse_args(arguments)
-    days = 30 if options.days is None else options.days
-    if not 1 <= days <= KEPT_DAYS or (not options.report and (options.csv or options.days)):
+    in_range = options.days is None or 1 <= options.days <= KEPT_DAYS
+    if not in_range or (not options.report and (options.csv or options.days)):
         parser.error(f"--days (1 to {KEPT_DAYS}) and --csv go with --report")
-    options.days = days
     return options
 
 
@@ -111,7 +110,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if options.who is not None:
         return commands.show_who(options.who, register, database)
     if options.report:
-        return commands.report(database, options.days, options.csv)
+        return commands.report(database, options.days or 30, options.csv)
     shows = options.dry_run or options.explain is not None
     if options.pages is not None and not shows:
         raise SettingError("--pages: goes with --dry-run and --explain: old pages are never stored")
@@ -127,7 +126,8 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         return 0
     if options.pages is not None:
         profile = replace(profile, pages_dir=str(HERE / options.pages), photos=False)
-    fetcher = Fetcher(profile, settings.contact, HERE / options.save if options.save else None)
+    save = HERE / options.save if options.save else None
+    fetcher = Fetcher(profile, settings.about.contact, save)
     if options.explain is not None:
         return commands.explain(fetcher, options.explain)
     if options.dry_run:
