@@ -184,7 +184,8 @@ class API(Bottle):
         name: on a page that stays open, an id may have come to stand for another child."""
         sql = (
             "SELECT jpeg FROM photo WHERE person = (SELECT person FROM known WHERE id = :id)"
-            " AND person IN (SELECT id FROM shown) AND :nombre IN ('', nombre) AND jpeg IS NOT NULL"
+            " AND EXISTS (SELECT 1 FROM shown WHERE id = person) AND jpeg IS NOT NULL"
+            " AND :nombre IN ('', nombre)"
         )
         kept = self.reader.select(sql, id=person, nombre=parameter("nombre", ""))
         if not kept:
