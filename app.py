@@ -131,45 +131,45 @@ class API(Bottle):
         return body
 
     def persona_random(self) -> bytes:
-        """Specification 4.1. `region` is a wish: if nobody is sought there, anyone is drawn."""
-        region = region_of(parameter("region", ""))
-        drawn = region and self.reader.select(
+        """A random person; with `region` one from there, if anybody is sought there."""
+        from_region = (
             "SELECT json FROM shown WHERE region = :region LIMIT 1 OFFSET"
             " (random() & 0x7fffffffffffffff)"
-            " % (SELECT max(count(*), 1) FROM person WHERE region = :region)",
-            region=region,
+            " % (SELECT max(count(*), 1) FROM person WHERE region = :region)"
         )
-        drawn = drawn or self.reader.select(  # positions are 1, 2, 3 ... without a gap
-            "SELECT json FROM shown WHERE position >="
+        from_all = (
+            "SELECT json FROM shown WHERE position ="
             " (SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
-            " ORDER BY position LIMIT 1"
         )
+        region = region_of(parameter("region", ""))
+        drawn = self.reader.select(from_region, region=region) if region else []
+        drawn = drawn or self.reader.select(from_all)
         if not drawn:
             raise problem(404, "There is nobody to show at the moment.")
         return answer(drawn[0]["json"].encode())
 
     def personas(self) -> bytes:
-        """Specification 4.2."""
+        """A page of the list, newest date first; with `region`, of those from there."""
         limit = min(number("limit", 20), 100)
         page = number("page", 1)
         region = region_of(parameter("region", ""))
-        first = min((page - 1) * limit, 2**62)  # SQLite's integers end at 2**63
+        skipped = min((page - 1) * limit, 2**62)  # SQLite's integers end at 2**63
         everybody = (
             "SELECT (SELECT count FROM active), group_concat(json) FROM"
-            " (SELECT json FROM shown WHERE position > :first ORDER BY position LIMIT :limit)"
+            " (SELECT json FROM shown WHERE position > :skipped ORDER BY position LIMIT :limit)"
         )
         of_region = (
             "SELECT (SELECT count(*) FROM shown WHERE region = :region), group_concat(json) FROM"
             " (SELECT json FROM shown WHERE region = :region ORDER BY position"
-            " LIMIT :limit OFFSET :first)"
+            " LIMIT :limit OFFSET :skipped)"
         )
         sql = of_region if region else everybody
-        ((total, shown),) = self.reader.select(sql, region=region, limit=limit, first=first)
+        ((total, shown),) = self.reader.select(sql, region=region, limit=limit, skipped=skipped)
         body = b'{"personas":[%b],"total":%d,"page":%d,"totalPages":%d}'
         return revalidated(body % ((shown or "").encode(), total, page, -(-total // limit)), JSON)
 
     def stats(self) -> bytes:
-        """Specification 4.3."""
+        """Figures of the list, the sites and the views; when the last good run ended."""
         ((figures,),) = self.reader.select(
             "SELECT json_object('active', (SELECT count FROM active),"
             " 'found', (SELECT count(*) FROM found),"
@@ -194,7 +194,7 @@ class API(Bottle):
         return answer(kept[0]["jpeg"], "image/jpeg")
 
     def track(self) -> bytes:
-        """Specification 4.5. No address, cookie or User-Agent is stored."""
+        """Count a view. No address, cookie or User-Agent is stored."""
         if parameter("e") != "view":
             raise problem(400, "e: must be view.")
         person = parameter("p")
@@ -210,8 +210,8 @@ class API(Bottle):
         return answer(b'{"ok":true}')
 
     def sites(self) -> bytes:
-        """Specification 1.6: what each site showed in the last `days` days (UTC), today's
-        included, most seen first, SITES_SHOWN at most. For the operator."""
+        """How often each site showed somebody in the last `days` days (UTC), today's included,
+        most seen first, SITES_SHOWN at most. For the operator."""
         self.require_key()
         days = min(number("days", 30), KEPT_DAYS)
         if not self.adding_up.acquire(blocking=False):  # a long sum may keep one thread, no more
@@ -225,7 +225,7 @@ class API(Bottle):
         return answer(to_json({"days": days, "sites": [dict(row) for row in figures]}))
 
     def trigger(self) -> bytes:
-        """Specification 4.4 and 5."""
+        """Start a synchronisation. For the operator."""
         self.require_key()
         try:
             self.synchroniser.trigger()
@@ -260,7 +260,7 @@ class API(Bottle):
         return answer(to_json({"status": "ok", **facts}))
 
     def require_key(self) -> None:
-        """Refuse a request without the API key in a header (specification 5)."""
+        """Refuse a request without the API key in a header."""
         if self.settings.api_key is None:
             raise problem(503, "This service has no API key; its operator sets API_KEY.")
         scheme, _, token = header("AUTHORIZATION").partition(" ")

@@ -19,7 +19,6 @@ from scrape.cards import RunContext
 from scrape.fetch import Fetcher, Refused
 from scrape.images import try_photos
 from scrape.paging import Spoilt, read_once
-from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import Record, RecordError, parse, texts_of
 from settings import Settings
@@ -55,14 +54,11 @@ def describe(record: Skipped) -> str:
     return f"{record.id or 'a card without a file'} ({where}): {record.field}: {record.reason}"
 
 
-def dry_run(
-    settings: Settings, profile: Profile, save: Path | None, force: bool, has_photos: bool
-) -> int:
-    """Show what is read and what would change; write nothing, not even a lock. `has_photos`:
-    whether photos can be fetched too."""
+def dry_run(settings: Settings, fetcher: Fetcher, force: bool) -> int:
+    """Show what is read and what would change; write nothing, not even a lock."""
+    profile = fetcher.profile
     with peek_register(settings.database, settings.register) as db:
         stored, marks = read_stored(db), read_hidden(db)
-    fetcher = Fetcher(profile, settings.contact, save)
     try:
         reading = read_register(fetcher, progress, stored.persons.keys())
     finally:
@@ -73,7 +69,7 @@ def dry_run(
     show_faults(reading)
     show_joined_names(reading, profile.several)
     print(f"read: {summary(reading)}")
-    if profile.photos and has_photos:
+    if profile.photos:
         print(f"photos: {try_photos(fetcher, reading.photos)}")
     for note in changes.notes:
         print(f"note: {note}")
@@ -131,12 +127,12 @@ def show_joined_names(reading: Reading, several: str) -> None:
             print(f'in the profile: `several` does not look for "{word}", in {count} names{shown}')
 
 
-def explain(settings: Settings, profile: Profile, address: str) -> int:
+def explain(fetcher: Fetcher, address: str) -> int:
     """Show what each way yields for the person whose file page is at `address`."""
     if not sys.stdout.isatty():
         raise SettingError("--explain: shows a person, and so needs a terminal")
+    profile, context = fetcher.profile, RunContext(fetcher, progress)
     wanted = possible_ids(address, profile.name)
-    context = RunContext(Fetcher(profile, settings.contact), progress)
     try:
         cards = join_cards(read_once(context, set()), Reading())
     except Spoilt as error:
@@ -148,26 +144,26 @@ def explain(settings: Settings, profile: Profile, address: str) -> int:
         raise SettingError("--explain: no card of the list links to that address")
     for i, way in enumerate(profile.file_url):
         print(f"file_url[{i}]: {card.texts[way]!r}")
-    record = Record(card, context)
+    record, reading = Record(card, context), Reading()
     for field in profile.fields.__struct_fields__:
         if field != "url":
             explain_field(record, field)
-    reading = Reading()
     read_record(reading, record)
     show_reading(reading, set())
     return 0
 
 
 def explain_field(record: Record, field: str) -> None:
-    taken = False
+    taken = None
     try:
         for i, text in enumerate(texts_of(record, field)):
-            value = parse(record, field, text)
-            mark = " (taken)" if text and value and not taken else ""
-            taken = taken or bool(mark)
-            print(f"fields.{field}[{i}]: {text!r} -> {value if text else None}{mark}")
+            value = parse(record, field, text) if text else None
+            mark = " (taken)" if value and not taken else ""
+            taken = taken or value
+            print(f"fields.{field}[{i}]: {text!r} -> {value}{mark}")
     except RecordError as error:
-        print(f"fields.{field}: {': '.join(filter(None, error.args))}")
+        wrong, reason, quoted, _ = error.args
+        print(f"fields.{field}: {': '.join(filter(None, (wrong, reason, quoted)))}")
 
 
 def report(database: Path, days: int, as_csv: bool) -> int:
@@ -175,7 +171,7 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     included: as /api/sites does, but every site."""
     with open_database(database, busy_seconds=60) as db:
         rows = db.execute(VIEWS_BY_SITE, {"first_day": utc_day(days - 1)}).fetchall()
-        figures = db.execute(
+        active, shown, found = db.execute(
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
             " FROM person_views"
         ).fetchone()
@@ -183,7 +179,7 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     if as_csv:
         csv.writer(sys.stdout).writerows(table)
         return 0
-    print("persons on the list: {}; shown so far: {}; found so far: {}".format(*figures))
+    print(f"persons on the list: {active}; shown so far: {shown}; found so far: {found}")
     print(f"last {days} days: {sum(row[1] for row in rows)} views on {len(rows)} sites")
     width = max(len(row[0]) for row in table)
     for site, views, first, last in table:
@@ -198,11 +194,8 @@ def hide_person(who: str, register: str, database: Path) -> int:
     with open_register(database, register) as db:
         done = hide(db, ids)
         empty_wal(db)
-    was = "NOT on the list: is the id or address right?"
-    if done.off:
-        was = "on the list and is off it"
-    elif done.was_hidden:
-        was = "hidden already"
+    absent = "hidden already" if done.was_hidden else "NOT on the list: is the id or address right?"
+    was = "on the list and is off it" if done.off else absent
     print(f"{database}: {done.id} is hidden from now on; the person was {was}")
     for what, others in (("also off the list", done.off - {done.id}), ("alike", done.alike)):
         if others:
@@ -226,10 +219,8 @@ def possible_ids(who: str, register: str) -> list[str]:
     try:
         address = resolve("", who)
     except ValueError as error:
-        raise SettingError(
-            f"{who} is no id of the register {register} ({register}-NUMBER), nor the address of a"
-            f" file page: {error}"
-        ) from None
+        no_id = f"{who} is no id of the register {register} ({register}-NUMBER)"
+        raise SettingError(f"{no_id}, nor the address of a file page: {error}") from None
     forms = [https(address)]
     for keep in (False, True):
         parts = urlsplit(stored_address(address, keep))

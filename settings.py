@@ -48,7 +48,7 @@ class About(NamedTuple):
     demo: bool  # whether its persons are made up
     photos: bool  # whether this service keeps them
     operator: str  # who runs it
-    contact: str  # to which a family writes
+    contact: str  # to which a family writes, and the register
     edad_de: str = ""  # "hoy" where the register states ages of today
     fecha_de: str = ""  # "publicacion" where it dates by the day of publication
 
@@ -63,7 +63,6 @@ class Settings(NamedTuple):
     register: str  # its name
     profile: Path  # the TOML file that describes it
     database: Path
-    contact: str | None
     alert_url: str | None  # takes a POST when something goes wrong
     ping_url: str | None  # takes a GET after each good run
     about: About
@@ -87,7 +86,6 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
         register=profile.stem,
         profile=profile,
         database=database,
-        contact=contact or None,
         alert_url=texts["ALERT_URL"] or None,
         ping_url=texts["PING_URL"] or None,
         about=About(

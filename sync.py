@@ -1,17 +1,12 @@
 """Synchronise the database with the register: read, compare, remove, add, serve.
 
-    python sync.py [--register FILE] [--database FILE] [--force] [--save DIR]
-    python sync.py --dry-run [--register FILE] [--database FILE] [--save DIR] [--pages DIR]
-    python sync.py --explain ADDRESS [--register FILE] [--pages DIR]
-    python sync.py --check | --hide ID-OR-ADDRESS | --unhide ID-OR-ADDRESS | --who TEXT
-    python sync.py --report [--days N] [--csv]
-
     register --read_register--> Reading --decide--> Changes --write_changes--> SQLite --> app.py
        (no lock is held on the database)       (swap: one transaction)
     register --keep_photos--> SQLite           (then the photos, each by itself)
 
-Exit 0: done. 1: refused, withheld or failed: see the log. 2: wrong usage, setting or
-profile. 75: another synchronisation is running. See docs/operating.md.
+commands.py has --dry-run, --hide and the other options that do something else. Exit 0: done.
+1: refused, withheld or failed: see the log. 2: wrong usage, setting or profile. 75: another
+synchronisation is running. See docs/operating.md.
 """
 
 import argparse
@@ -46,21 +41,16 @@ from store.photos import Children, count_refused, delete_photos, due_photos, sto
 from store.runs import begin_run, end_run, record_dead_run
 from store.views import KEPT_DAYS
 
-EXIT_BUSY = os.EX_TEMPFAIL  # 75
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
 LOGGED_FAULTS = 5  # so many kinds of faults of photos
 FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
 MEMORY = 768 * 2**20  # bytes; a page that needs more cannot be parsed
-BAD_START = "a setting or the profile is wrong: --check says which"  # /health shows it to anybody
 ADVICE = (
     "if the register's pages have changed, --dry-run shows where its profile fails; if the list is"
     " right, --force saves it (docs/night.md)"
 )
 
 log = logging.getLogger("persona404.sync")
-
-
-# --- The command line ----------------------------------------------------------------
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
@@ -103,10 +93,9 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--days", type=int, metavar="N", help="of the report: 1 to 400, else 30")
     parser.add_argument("--csv", action="store_true", help="the report as CSV")
     options = parser.parse_args(arguments)
-    days = 30 if options.days is None else options.days
-    if not 1 <= days <= KEPT_DAYS or (not options.report and (options.csv or options.days)):
+    in_range = options.days is None or 1 <= options.days <= KEPT_DAYS
+    if not in_range or (not options.report and (options.csv or options.days)):
         parser.error(f"--days (1 to {KEPT_DAYS}) and --csv go with --report")
-    options.days = days
     return options
 
 
@@ -121,59 +110,51 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if options.who is not None:
         return commands.show_who(options.who, register, database)
     if options.report:
-        return commands.report(database, options.days, options.csv)
-    if options.pages is not None and not (options.dry_run or options.explain is not None):
-        raise SettingError(
-            "--pages: goes with --dry-run and --explain, for old pages must not be stored"
-        )
-    is_run = not (options.check or options.dry_run or options.explain is not None)
+        return commands.report(database, options.days or 30, options.csv)
+    shows = options.dry_run or options.explain is not None
+    if options.pages is not None and not shows:
+        raise SettingError("--pages: goes with --dry-run and --explain: old pages are never stored")
     try:
         settings = read_settings(environ, need_contact=options.pages is None)
         profile = load_profile(settings.profile)
     except SettingError:
-        if is_run and database.exists():  # for an operator who does not see it
-            with suppress(SettingError, DatabaseUnavailable):
-                record_dead_run(database, BAD_START)
+        if not shows and not options.check and database.exists():
+            with suppress(SettingError, DatabaseUnavailable):  # /health shows it to anybody
+                record_dead_run(database, "a setting or the profile is wrong: --check says which")
         raise
     if options.check:
         return 0
     if options.pages is not None:
-        profile = replace(profile, pages_dir=str(HERE / options.pages))
+        profile = replace(profile, pages_dir=str(HERE / options.pages), photos=False)
     save = HERE / options.save if options.save else None
+    fetcher = Fetcher(profile, settings.about.contact, save)
     if options.explain is not None:
-        return commands.explain(settings, profile, options.explain)
+        return commands.explain(fetcher, options.explain)
     if options.dry_run:
-        return commands.dry_run(
-            settings, profile, save, options.force, has_photos=options.pages is None
-        )
+        return commands.dry_run(settings, fetcher, options.force)
     with run_lock(settings.database) as locked:
         if not locked:
             log.error("another synchronisation of %s is running", settings.database)
-            return EXIT_BUSY
-        return synchronise(settings, profile, save, options.force)
+            return os.EX_TEMPFAIL  # 75
+        return synchronise(settings, fetcher, options.force)
 
 
-# --- One synchronisation -------------------------------------------------------------
-
-
-def synchronise(settings: Settings, profile: Profile, save: Path | None, force: bool) -> int:
+def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:
     """Run once and record it; the exit status. The caller holds the run lock. SettingError for a
     database of another register."""
     with open_register(settings.database, settings.register) as db:
         run = begin_run(db)
         reading = None
-        if not profile.photos:
+        if not fetcher.profile.photos:
             with suppress(sqlite3.Error):  # a removal must not wait for it
                 delete_photos(db, of_strangers_only=False)
         try:
             log.info("read the register %s", settings.register)
-            stored_ids = stored_persons(db).keys()
-            fetcher = Fetcher(profile, settings.contact, save)
-            reading = read_register(fetcher, commands.progress, stored_ids)
+            reading = read_register(fetcher, commands.progress, stored_persons(db).keys())
             for record in reading.unreadable[:LOGGED]:
                 log.warning("unreadable: %s", commands.describe(record))
             log.info("read: %s", commands.summary(reading))
-            changes, outcome = swap(db, run, reading, profile, force)
+            changes, outcome = swap(db, run, reading, fetcher.profile, force)
         except Refused as error:
             end_run(db, run, "refused", str(error), reading)
             log.error("%s: refused, the stored persons stay: %s", settings.register, error)
@@ -187,8 +168,9 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
         finally:
             commands.progress("")
             empty_wal(db)
-        if profile.photos and outcome == "ok":
-            keep_photos(settings, db, fetcher, reading)
+        if fetcher.profile.photos and outcome == "ok":
+            folder = settings.database.resolve().parent  # of the file that a link leads to
+            keep_photos(db, folder, fetcher, reading)
     print_line(
         f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
@@ -197,14 +179,12 @@ def synchronise(settings: Settings, profile: Profile, save: Path | None, force: 
     return 0 if outcome == "ok" else 1
 
 
-def keep_photos(
-    settings: Settings, db: sqlite3.Connection, fetcher: Fetcher, reading: Reading
-) -> None:
-    """Fetch the photos that are due. Whatever happens to them, the run was good."""
+def keep_photos(db: sqlite3.Connection, folder: Path, fetcher: Fetcher, reading: Reading) -> None:
+    """Fetch the photos that are due, while the disk of `folder` has room. Whatever happens to
+    them, the run was good."""
     with_address: dict[str, Children] = defaultdict(set)
     for person in reading.persons.values():
         with_address[page_of(person.foto)].add((person.nombre, person.fecha))
-    folder = settings.database.resolve().parent  # of the file that a link leads to
     due, asked, faults = due_photos(db, reading.photos), 0, Counter[str]()
     photos = fetch_photos(fetcher, due, reading.photos, commands.progress, faults)
     try:
@@ -229,9 +209,8 @@ def keep_photos(
 def swap(
     db: sqlite3.Connection, run: int, reading: Reading, profile: Profile, force: bool
 ) -> tuple[Changes, str]:
-    """Replace the old list by the new one in one transaction, with the run's record; the changes,
-    and "ok" or "withheld". Refused if the reading cannot be believed; `force` says that it is
-    true.
+    """Replace the old list by the new one, with the run's record; the changes, and "ok" or
+    "withheld". Refused if the reading cannot be believed; `force` says that it is true.
 
     Deciding may take long, so it holds no lock: it is repeated if somebody was hidden meanwhile."""
     stored, marks = read_stored(db), read_hidden(db)
@@ -280,9 +259,8 @@ def limit_memory() -> None:
 
 if __name__ == "__main__":
     terminal = sys.stderr.isatty()
-    set_up_process(
-        logging.WARNING if terminal else logging.INFO, commands.CLEAR_LINE if terminal else ""
-    )
+    level = logging.WARNING if terminal else logging.INFO
+    set_up_process(level, commands.CLEAR_LINE if terminal else "")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup ... &` has it ignored
     limit_memory()

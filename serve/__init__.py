@@ -1,4 +1,4 @@
-"""What runs beside the requests, each in a thread of app.py, which draws how they work together.
+"""What runs beside the requests, in threads of app.py, which draws how they work together.
 
     To change                                        open
     when a synchronisation starts, the child process nightly.py
@@ -6,5 +6,5 @@
     what /health finds wrong                         health.py
     what an alert says, and when                     alerts.py
 
-Each imports settings.py, model.py and store/; none knows a request or a page.
+They import settings.py, model.py, store/ and each other; none reads a page of the register.
 """

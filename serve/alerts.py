@@ -87,9 +87,8 @@ class Alerts:
 
     def last_sync(self) -> str | None:
         """The end of the last good synchronisation."""
-        ended: str | None
-        ((ended,),) = self.reader.select("SELECT (SELECT ended FROM last_good)")
-        return ended
+        runs = self.reader.select("SELECT ended FROM last_good")
+        return str(runs[0]["ended"]) if runs else None
 
     def find_faults(self, last_sync: str | None) -> dict[str, str]:
         """What is wrong, by name."""
@@ -112,7 +111,7 @@ class Alerts:
         where = f"persona404, {self.settings.register}, {os.uname().nodename}"
         lines = [f"{where}: {', '.join(lasting) or 'ok'}"]
         for name, detail in lasting.items():
-            lines += [HEADLINES.get(name, name), detail, f"Desde / since {self.since[name]}"]
+            lines += [HEADLINES[name], detail, f"Desde / since {self.since[name]}"]
         lines.append(ADVICE if lasting else HEADLINES["ok"])
         return "\n".join(filter(None, lines))[:LONGEST]
 

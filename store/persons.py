@@ -86,6 +86,7 @@ def stored_persons(db: sqlite3.Connection) -> dict[str, Person]:
 
 def write_persons(db: sqlite3.Connection, persons: Iterable[Person]) -> None:
     """Replace the active persons, in the order of the API: newest date first, then id."""
+    # The positions are 1, 2, 3 ... without a gap: app.py draws one, and the last is the count.
     ordered = sorted(persons, key=lambda person: person.id)
     ordered.sort(key=lambda p: p.fecha[6:] + p.fecha[3:5] + p.fecha[:2], reverse=True)
     db.execute("DELETE FROM person")

@@ -1,5 +1,6 @@
 """The operator is told once of each change; a watcher hears of each good run."""
 
+import ast
 import os
 import re
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from serve.nightly import Synchroniser
 from serve.views import Views
 from settings import read_settings
 from store.database import Reader, open_database, run_lock, utc_text
+from support import ROOT
 from support.api import Api, fill, made_up
 from support.register import Register, slugs
 from support.web import Answer, Web
@@ -147,6 +149,17 @@ def test_a_problem_is_told_once(
     assert f"\nDesde / since {today}T" in message
     assert message.endswith("What to do: docs/night.md")
     assert operator.hears() == []
+
+
+def test_every_warning_has_a_headline() -> None:
+    """A warning is the third argument of note()."""
+    tree = ast.parse((ROOT / "rules" / "compare.py").read_text("utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    notes = [call for call in calls if ast.unparse(call.func) == "note"]
+    given = [argument for note in notes for argument in (*note.args[2:], *note.keywords)]
+    parts = [part for argument in given for part in ast.walk(argument)]
+    warnings = {part.value for part in parts if isinstance(part, ast.Constant)} - {""}
+    assert warnings == {"list", "stamp", "hidden"} <= alerts.HEADLINES.keys()
 
 
 def test_that_it_is_well_again_is_told_once(operator: Operator) -> None:

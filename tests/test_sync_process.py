@@ -14,7 +14,7 @@ import pytest
 
 from support.register import Listed, Register, child_environ, slugs, sync_command
 from support.scrape import edit_profile
-from support.web import HeldPage
+from support.web import Answer, HeldPage
 
 TWELVE = slugs(12)  # aa to al
 Running = tuple["subprocess.Popen[str]", HeldPage]
@@ -173,6 +173,9 @@ def test_explain_shows_which_way_is_taken(register: Register) -> None:
     assert "fields.fecha[1]: '/fotos/ab.jpg' -> None\n" in shown
     assert "fields.fecha[2]: '01/02/2024' -> 2024-02-01 (taken)\n" in shown
     assert f"{register.id('ab')}  Ab Inventado Prueba  01/02/2024" in shown
+    register.web.pages["/file/ab"] = Answer(404)
+    shown = on_terminal(register, "--explain", f"http://{register.web.host}/file/ab")
+    assert "fields.fecha: file page: HTTP 404: http://" in shown
     assert "an address begins with https://" in on_terminal(register, "--explain", "a.example/x")
     assert "no card of the list" in on_terminal(register, "--explain", "https://a.example/x")
     assert register.sync("--explain", f"http://{register.web.host}/file/ab").returncode == 2
