@@ -6,7 +6,7 @@ Every module may import this one; it imports names.py alone.
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from names import name_key
 
@@ -97,6 +97,9 @@ class Hidden(NamedTuple):
     missing: set[str]  # those who were on the list in the last run and are not recognised now
 
 
+WarningName = Literal["", "hidden", "list", "stamp"]  # each has a headline in serve/alerts.py
+
+
 @dataclass
 class Changes:
     """What is to become of the stored persons; ids, but for `persons`, `notes` and `warnings`."""
@@ -116,7 +119,7 @@ class Changes:
     notes: list[str] = field(default_factory=list)  # what an operator should look at, with ids
     warnings: list[str] = field(default_factory=list)  # of `notes`, what an alert tells
 
-    def note(self, text: str, ids: Iterable[str] = (), warning: str = "") -> None:
+    def note(self, text: str, ids: Iterable[str] = (), warning: WarningName = "") -> None:
         """Add a line for the operator, without names."""
         self.notes.append(" ".join([text, *sorted(ids)]))
         if warning and warning not in self.warnings:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import islice
 
-from model import Changes, Hidden, Reading, Skipped, Stored, ids_of
+from model import Changes, Hidden, Reading, Skipped, Stored, WarningName, ids_of
 from names import NameIndex, comparable, keyed_hash, long_words, name_key, share_a_word
 from rules.matching import Persons, match, with_agreeing
 
@@ -168,7 +168,7 @@ def add_notes(changes: Changes, stored: Stored, reading: Reading, hidden: Hidden
     """Note what else an operator should look at."""
     if silent := {part for part in stored.matched_parts if reading.parts.get(part)}:
         is_list = changes.left and any(p.startswith(("next", "last_page", "total")) for p in silent)
-        warning = "list" if is_list else ""
+        warning: WarningName = "list" if is_list else ""
         changes.note("matched in the last good run, matches nothing now:", silent, warning)
     for ids, where in ((reading.found_on_cards, "cards"), (reading.found_on_files, "file pages")):
         if 0 < 2 * len(ids) <= reading.listed:  # more is the text of every page

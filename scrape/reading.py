@@ -44,7 +44,7 @@ def read_register(
         fetcher.check_time()
         record = Record(card, context)
         kind = read_record(reading, record)
-        if kind == "stamped" and context.cards_per_name[name_key(card.name or "")] > 1:
+        if card.id and kind == "stamped" and context.cards_per_name[name_key(card.name or "")] > 1:
             with suppress(RecordError):  # it may be the second card of a child
                 person = read_fields(record)
                 reading.stamped_persons[card.id] = person._replace(foto=https(person.foto))
