@@ -174,8 +174,11 @@ def test_explain_shows_which_way_is_taken(register: Register) -> None:
     assert "fields.fecha[2]: '01/02/2024' -> 2024-02-01 (taken)\n" in shown
     assert f"{register.id('ab')}  Ab Inventado Prueba  01/02/2024" in shown
     register.web.pages["/file/ab"] = Answer(404)
-    shown = on_terminal(register, "--explain", f"http://{register.web.host}/file/ab")
+    saved = register.profile.parent / "saved"
+    options = ("--explain", f"http://{register.web.host}/file/ab", "--save", str(saved))
+    shown = on_terminal(register, *options)
     assert "fields.fecha: file page: HTTP 404: http://" in shown
+    assert [path.name for path in saved.iterdir()] == ["lista?n=1.html"]
     assert "an address begins with https://" in on_terminal(register, "--explain", "a.example/x")
     assert "no card of the list" in on_terminal(register, "--explain", "https://a.example/x")
     assert register.sync("--explain", f"http://{register.web.host}/file/ab").returncode == 2
