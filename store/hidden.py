@@ -112,8 +112,7 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
         if child in may_learn.get(id, ()):
             person = reading.persons[id]
             taught |= {(mark, child) for mark in marks_of(marks.key, person, person.foto in own)}
-    missing = marks.watched.difference(cards.values())
-    return Hidden(cards, taught, doubtful - cards.keys(), missing)
+    return Hidden(cards, taught, doubtful - cards.keys(), marks.watched.difference(cards.values()))
 
 
 def write_marks(db: sqlite3.Connection, hidden: Hidden, somebody_is_new: bool) -> None:
