@@ -70,8 +70,9 @@ def count_lost_photos(stored: Stored, reading: Reading, changes: Changes) -> tup
         return {id for id, person in persons.items() if person.foto in own}
 
     had, have = with_photo(stored.persons), with_photo(changes.persons)
-    now = [changes.moved.get(id, id) for id in had]
-    return len(had), sum(id in changes.persons and id not in have for id in now)
+    stay = had - changes.left.keys() - changes.erased
+    now = {changes.moved.get(id, id) for id in stay}
+    return len(had), len(now & changes.persons.keys() - have)
 
 
 def only_removals(stored: Stored, changes: Changes) -> Changes:

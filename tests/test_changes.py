@@ -661,3 +661,10 @@ def test_nobody_can_be_read_at_new_addresses(figure: Figure, alike: bool) -> Non
     figure(f"6,000 cannot be read at new addresses: {seconds:.1f} s of CPU")
     assert (outcome, len(changes.unread)) == ("withheld", 6_000)
     assert seconds < 5
+
+
+def test_who_leaves_loses_no_photo_to_who_takes_the_address() -> None:
+    without = many(6, first=50, foto=SILHOUETTE)
+    moved = [one._replace(id=f"p{n}") for n, one in enumerate(without)]
+    held = stored(*many(20), *without)
+    assert judge(held, reading(*many(14, first=6), *moved)) == ("ok", None)
