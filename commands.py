@@ -204,12 +204,13 @@ def hide_person(who: str, register: str, database: Path) -> int:
 
 
 def unhide_person(who: str, register: str, database: Path) -> int:
-    """Let the next synchronisation bring a hidden person back."""
+    """Let the next synchronisation bring a hidden person back; 1 if nobody was hidden so."""
     ids = possible_ids(who, register)
     with open_register(database, register) as db:
-        was_hidden = unhide(db, ids)
-    print(f"{database}: {ids[0]} {'is no longer' if was_hidden else 'was not'} hidden")
-    return 0
+        hidden = sorted(unhide(db, ids))
+    is_not = "is no longer" if hidden else "was not"
+    print(f"{database}: {' '.join(hidden) or ids[0]} {is_not} hidden")
+    return 0 if hidden else 1
 
 
 def possible_ids(who: str, register: str) -> list[str]:

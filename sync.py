@@ -84,8 +84,8 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     command = parser.add_mutually_exclusive_group()
     command.add_argument("--dry-run", action="store_true", help="show, write nothing")
     command.add_argument("--check", action="store_true", help="check settings and profile only")
-    command.add_argument("--explain", metavar="ADDRESS", help="show what each way reads there")
     who = "ID-OR-ADDRESS"
+    command.add_argument("--explain", metavar=who, help="show what each way reads there")
     command.add_argument("--hide", metavar=who, help="never show this person, from now on")
     command.add_argument("--unhide", metavar=who, help="let the next run show the person again")
     command.add_argument("--who", metavar="TEXT", help="find stored persons by name or id")
@@ -217,6 +217,8 @@ def swap(
     log.info("compare: %d stored, %d listed", len(stored.persons), reading.listed)
     hidden = recognise(marks, stored.persons, reading)
     changes, outcome, reason = decide(stored, reading, hidden, profile.max_unreadable, force)
+    for note in changes.notes:
+        log.warning("%s", note)
     if outcome == "refused":
         raise Refused(f"{reason}; {ADVICE}")
     if outcome == "withheld":
@@ -233,8 +235,6 @@ def swap(
         return swap(db, run, reading, profile, force)
     if outcome == "withheld":
         log.error("%s: withheld: %s", profile.name, reason)
-    for note in changes.notes:
-        log.warning("%s", note)
     log.info("remove: %d found, %d erased", len(changes.found), len(changes.erased))
     log.info("add: %d new, %d changed", len(changes.added), len(changes.changed))
     log.info("serve: %d active", len(changes.persons))

@@ -181,6 +181,8 @@ def add_notes(changes: Changes, stored: Stored, reading: Reading, hidden: Hidden
         text = "with the photo or address of a hidden child, but another name and date:"
         changes.note(text, hidden.doubtful, "hidden")
     if hidden.missing and changes.added:
-        text = "a hidden child is no longer recognised on the list, and somebody is new: check"
-        text += " whether it is the same child (sync.py --who, --hide):"
+        text = (
+            "a hidden child is no longer recognised on the list, and somebody is new: is it one of"
+        )
+        text += f" {' '.join(sorted(changes.added))} (--hide ID)? Hidden as:"
         changes.note(text, hidden.missing, "hidden")

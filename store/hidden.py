@@ -151,6 +151,8 @@ def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
         before = hidden_as(db, ids)
         id = ([child.id for child in children] or sorted(before) or ids)[0]
         marks = set().union(*(marks_of(key, persons[id], persons[id].foto in own) for id in off))
+        sql = "SELECT id FROM former WHERE person IN (SELECT value FROM json_each(?))"
+        marks |= {former for (former,) in db.execute(sql, [json.dumps([*off])])}
         # Only of somebody who is not stored: an address without its fragment may be everybody's.
         rows = [(mark, id) for mark in marks or ids]
         db.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?)", [id, bool(off)])
@@ -168,13 +170,15 @@ def has_her_card(person: Person, child: Person, own_photos: set[str]) -> bool:
     return person.id == child.id or equal_name + equal_date + equal_photo > 1
 
 
-def unhide(db: sqlite3.Connection, ids: list[str]) -> bool:
-    """Let the next synchronisation bring a hidden person back; whether the person was hidden."""
+def unhide(db: sqlite3.Connection, ids: list[str]) -> set[str]:
+    """Let the next synchronisation bring a hidden person back; the ids under which the person was
+    hidden."""
     with transaction(db):
-        hidden = [(id,) for id in hidden_as(db, ids)]
-        db.executemany("DELETE FROM hidden WHERE id = ?", hidden)
-        db.executemany("DELETE FROM hidden_mark WHERE id = ?", hidden)
-    return bool(hidden)
+        hidden = hidden_as(db, ids)
+        rows = [(id,) for id in hidden]
+        db.executemany("DELETE FROM hidden WHERE id = ?", rows)
+        db.executemany("DELETE FROM hidden_mark WHERE id = ?", rows)
+    return hidden
 
 
 def hidden_as(db: sqlite3.Connection, ids: list[str]) -> set[str]:

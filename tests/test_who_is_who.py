@@ -383,3 +383,17 @@ def test_who_is_hidden_while_a_run_decides_is_off(
         {"aa"} if not hides else set()
     )
     assert (decided, register.stats()["found"]) == (2, 0)
+
+
+def test_a_child_is_unhidden_by_the_id_that_hid_her(register: Register) -> None:
+    register.read_cards_only()
+    register.publish(TWENTY)
+    register.first_sync()
+    register.publish([moved(TWENTY[0], slug="aa-nueva"), *TWENTY[1:]])
+    register.sync()
+    old, new = register.id("aa"), register.id("aa-nueva")
+    assert f"{new} is hidden" in register.sync("--hide", old).stdout
+    assert "hidden already" in register.sync("--hide", old).stdout
+    assert f"{new} is no longer hidden" in register.sync("--unhide", old).stdout
+    register.sync()
+    assert "aa" in register.names()
