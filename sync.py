@@ -170,7 +170,7 @@ def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:
             empty_wal(db)
         if fetcher.profile.photos and outcome == "ok":
             folder = settings.database.resolve().parent  # of the file that a link leads to
-            keep_photos(db, folder, fetcher, reading)
+            keep_photos(db, folder, fetcher, reading, changes)
     print_line(
         f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
@@ -179,13 +179,16 @@ def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:
     return 0 if outcome == "ok" else 1
 
 
-def keep_photos(db: sqlite3.Connection, folder: Path, fetcher: Fetcher, reading: Reading) -> None:
+def keep_photos(
+    db: sqlite3.Connection, folder: Path, fetcher: Fetcher, reading: Reading, changes: Changes
+) -> None:
     """Fetch the photos that are due, while the disk of `folder` has room. Whatever happens to
     them, the run was good."""
     with_address: dict[str, Children] = defaultdict(set)
     for person in reading.persons.values():
         with_address[page_of(person.foto)].add((person.nombre, person.fecha))
-    due, asked, faults = due_photos(db, reading.photos), 0, Counter[str]()
+    read = {id for id in reading.photos if changes.persons.get(id) == reading.persons[id]}
+    due, asked, faults = due_photos(db, read), 0, Counter[str]()
     photos = fetch_photos(fetcher, due, reading.photos, commands.progress, faults)
     try:
         for id, digest, jpeg in photos:

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from itertools import islice
 
-from model import Changes, Hidden, Reading, Skipped, Stored, WarningName, ids_of
-from names import NameIndex, comparable, keyed_hash, long_words, name_key, share_a_word
+from model import Changes, Hidden, Person, Reading, Skipped, Stored, WarningName, ids_of
+from names import NameIndex, comparable, keyed_hash, long_words, name_key, names_agree
 from rules.matching import Persons, match, with_agreeing
 
 Ids = Mapping[str, str]
@@ -23,11 +23,9 @@ def compare(stored: Stored, reading: Reading, hidden: Hidden, force: bool = Fals
     cards that lost a stamp."""
     rows, doubles = stored.persons, find_doubles(stored, reading, hidden)
     departing = find_departing(stored, reading, doubles)
-    stamped = ids_of(reading.stamped)
-    out = doubles.keys() | hidden.cards.keys() | {doubles.get(id, id) for id in stamped}
-    out |= {id for id, first in stored.former.items() if first in stamped}
+    out = find_out(stored, reading, hidden, doubles)
     cards = {id: person for id, person in reading.persons.items() if id not in out}
-    matched = match(rows, cards)
+    matched = match(rows, cards, reading.placeholder)
     # The second card of a child who has a stamp on the first; then cards that lost a stamp.
     second = {matched.pop(id): id for id in [*matched] if departing.get(id) == "stamped"}
     new = {id: cards[id] for id in cards.keys() - matched.values() - second.keys()}
@@ -52,6 +50,17 @@ def compare(stored: Stored, reading: Reading, hidden: Hidden, force: bool = Fals
     return changes
 
 
+def find_out(stored: Stored, reading: Reading, hidden: Hidden, doubles: Ids) -> set[str]:
+    """The cards that are hidden, stamped, or second ones; with one of two also the other."""
+    stamps = {record.id: record for record in reading.stamped if record.id}
+    out = {*hidden.cards, *stamps}
+    for id, first in stored.former.items():
+        card = reading.persons.get(id)
+        if card and first in stamps and is_named(stamps[first], card):
+            out.add(id)
+    return doubles.keys() | out | {doubles[id] for id in doubles.keys() & out}
+
+
 def is_overdue(stored: Stored) -> bool:
     """Whether the list is so old that nobody is shown: the next one is a new beginning."""
     return (stored.days_since_good or 0) > OVERDUE
@@ -70,7 +79,7 @@ def find_doubles(stored: Stored, reading: Reading, hidden: Hidden) -> dict[str, 
         if len({person.foto for person in group} - {reading.placeholder}) < 2:
             kept = min(group, key=lambda p: (p.id not in hidden.cards, p.id not in stored.persons))
             doubles |= {person.id: kept.id for person in group if person is not kept}
-    return doubles
+    return {id: doubles.get(kept, kept) for id, kept in doubles.items()}
 
 
 def find_departing(stored: Stored, reading: Reading, doubles: Ids) -> dict[str, str]:
@@ -84,9 +93,14 @@ def find_departing(stored: Stored, reading: Reading, doubles: Ids) -> dict[str, 
     for kind in ("excluded", "gone", "stamped"):
         for record in getattr(reading, kind):
             id = row_of(record, stored, doubles)
-            if id and (not record.nombre or share_a_word(record.nombre, rows[id].nombre)):
+            if id and is_named(record, rows[id]):
                 departing[id] = kind
     return departing
+
+
+def is_named(record: Skipped, person: Person) -> bool:
+    """Whether a record's name, if it has one, can be the person's: one word is enough."""
+    return not record.nombre or names_agree(record.nombre, person.nombre, at_least=1)
 
 
 def row_of(record: Skipped, stored: Stored, doubles: Ids) -> str | None:
@@ -111,11 +125,15 @@ def sort_absent(
     """Sort the rows without a card: they have left, stay unread, or are erased."""
     absent = {id: row for id, row in stored.persons.items() if id not in matched}
     cards = {id: changes.persons[id] for id in matched.values()}
+    unreadable = ids_of([*reading.unreadable, *reading.several])
     agreeing = with_agreeing(absent, cards, lambda person: person.fecha)
-    changes.doubles = {id for id, on in agreeing if departing.get(id) != "stamped" and any(on)}
+    stays = unreadable | {id for id, kind in departing.items() if kind == "stamped"}
+    changes.doubles = {id for id, on in agreeing if id not in stays and any(on)}
     rest = absent.keys() - changes.doubles
     changes.left = {id: departing[id] for id in rest & departing.keys()}
-    changes.erased = (rest & hidden.cards.keys()) - departing.keys()
+    hers = {id: p for id, p in reading.persons.items() if id in hidden.cards}
+    is_hidden = hidden.cards.keys() | match(absent, hers, reading.placeholder).keys()
+    changes.erased = (rest & is_hidden) - departing.keys()
     rest -= changes.left.keys() | changes.erased
     rows = {id: absent[id] for id in sorted(rest)}
     unread = find_unread(stored, reading, rows, changes.persons)
@@ -123,6 +141,7 @@ def sort_absent(
     # After 14 days, or where the id is another child's now, nobody can stay.
     changes.unread = unread - stored.expired - changes.persons.keys()
     changes.erased |= unread - changes.unread
+    changes.doubles |= unread - stored.expired - changes.unread  # nobody has left: they can wait
     changes.persons |= {id: absent[id] for id in changes.unread}
     if not is_overdue(stored) and stored.start == reading.start:  # else it is a new beginning
         changes.found = {id for id, kind in changes.left.items() if kind != "excluded"}
@@ -137,9 +156,9 @@ def find_unread(stored: Stored, reading: Reading, absent: Persons, cards: Person
     records = [*reading.unreadable, *reading.several]
     last = ids_of([*records, *reading.stamped, *reading.gone, *reading.excluded])
     unread = absent.keys() & reading.seen - last - reading.persons.keys()
+    index = NameIndex({id: row.nombre for id, row in absent.items()})
     standing = [row_of(record, stored, reading.doubles) or "" for record in records]
     unread |= absent.keys() & standing
-    index = NameIndex({id: row.nombre for id, row in absent.items()})
     children = Counter[str]()
     for record, id in zip(records, standing, strict=True):
         if record.nombre and record.id not in cards:
@@ -155,7 +174,9 @@ def next_former(stored: Stored, changes: Changes, doubles: Ids) -> dict[str, str
     with a stamp. One that has stood for two children leads to nobody."""
     taken = changes.persons.keys() | changes.relisted
     leads: set[tuple[str, str | None]] = {*changes.moved.items(), *doubles.items()}
-    leads |= {(old, id and changes.moved.get(id, id)) for old, id in stored.former.items()}
+    gone = (changes.left.keys() | changes.erased) - changes.stamped.keys()
+    stay = [(old, id) for old, id in stored.former.items() if id not in gone]
+    leads |= {(old, id and changes.moved.get(id, id)) for old, id in stay}
     former: dict[str, str | None] = {}
     for old, id in leads:
         if old != id and (id is None or id in changes.persons or id in changes.stamped):

@@ -19,7 +19,7 @@ Persons = Mapping[str, Person]  # by id
 Key = Callable[[Person], Hashable]
 
 
-def match(rows: Persons, cards: Persons) -> dict[str, str]:
+def match(rows: Persons, cards: Persons, placeholder: str = "") -> dict[str, str]:
     """The id of each row whose child is on a card -> that card's id; each card once.
 
     First by equal name and date: of several the same id, then the same photo, then in the order of
@@ -29,7 +29,8 @@ def match(rows: Persons, cards: Persons) -> dict[str, str]:
     of_rows, of_cards = (Counter(p.foto for p in persons.values()) for persons in (rows, cards))
 
     def own_photo(person: Person) -> str | None:
-        return person.foto if of_rows[person.foto] == of_cards[person.foto] == 1 else None
+        is_own = of_rows[person.foto] == of_cards[person.foto] == 1
+        return person.foto if is_own and person.foto != placeholder else None
 
     def unmatched() -> tuple[Persons, Persons]:
         row_ids, card_ids = rows.keys() - matched.keys(), cards.keys() - matched.values()

@@ -5,7 +5,6 @@ Profile --read_list--> cards --join_cards--> a card for each file --read_record-
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from itertools import pairwise
 
 from model import Reading, ids_of
@@ -45,9 +44,7 @@ def read_register(
         record = Record(card, context)
         kind = read_record(reading, record)
         if card.id and kind == "stamped" and context.cards_per_name[name_key(card.name or "")] > 1:
-            with suppress(RecordError):  # it may be the second card of a child
-                person = read_fields(record)
-                reading.stamped_persons[card.id] = person._replace(foto=https(person.foto))
+            read_stamped(reading, record)
     withdraw(reading, joined, context)
     reading.parts = profile_parts(fetcher.profile, context.usage)
     return reading
@@ -118,6 +115,19 @@ def read_record(reading: Reading, record: Record) -> str:
         if record.document and says_found(text_of(record.document.root)):
             reading.found_on_files.add(card.id)
     return kind
+
+
+def read_stamped(reading: Reading, record: Record) -> None:
+    """Read a stamped card all the same, if that is possible: a second card of the child may have
+    no stamp."""
+    try:
+        with time_limit(PAGE_SECONDS):
+            person = read_fields(record)
+    except Refused:
+        raise
+    except Exception:
+        return
+    reading.stamped_persons[person.id] = person._replace(foto=https(person.foto))
 
 
 def withdraw(reading: Reading, cards: list[Card], context: RunContext) -> None:

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from model import Hidden, Person, Reading
-from names import keyed_hash, long_words, names_agree
+from names import keyed_hash, long_words, names_agree, share_a_word
 from store.database import transaction
 from store.persons import hash_key, stored_persons, write_persons
 
@@ -75,7 +75,8 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
     by the id, unless another name and date is there or the child is recognised elsewhere. Who is
     stored with this name and date is compared by the whole name only: with numbered photos and one
     date, a hidden child would take her neighbours off, one a night."""
-    known = {person.name_and_date for person in stored.values()}
+    known = Counter(person.name_and_date for person in stored.values())
+    listed = Counter(person.name_and_date for person in reading.persons.values())
     own = own_photos(reading.persons.values(), reading.placeholder)
     dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
     cards: dict[str, str] = {}
@@ -94,8 +95,14 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
         wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
         certain = (dates & (names | wider)) | (photos & (names | dates))
         if person.name_and_date in known:
-            if certain := names & (dates | photos | ids):
-                cards[id], may_learn[id] = min(certain), certain
+            certain = names & (dates | photos | ids)
+            may_learn[id] = certain | (ids - dated)
+            # One card more than is stored: at the id of a hidden child of that date, it is hers.
+            if id not in stored and listed[person.name_and_date] > known[person.name_and_date]:
+                certain |= ids & dates
+            certain |= ids - dated
+            if certain:
+                cards[id] = min(certain)
             continue
         if certain:
             cards[id] = min(certain)
@@ -155,6 +162,7 @@ def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
         marks |= {former for (former,) in db.execute(sql, [json.dumps([*off])])}
         # Only of somebody who is not stored: an address without its fragment may be everybody's.
         rows = [(mark, id) for mark in marks or ids]
+        db.executemany("DELETE FROM former WHERE person = ?", [(one,) for one in off])
         db.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?)", [id, bool(off)])
         db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", rows)
         db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
@@ -163,10 +171,12 @@ def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
 
 
 def has_her_card(person: Person, child: Person, own_photos: set[str]) -> bool:
-    """Whether a stored person is taken for the child who is being hidden."""
+    """Whether a stored person is taken for the child who is being hidden. Two who share no word of
+    their names may have one silhouette."""
     equal_name = long_words(person.nombre) == long_words(child.nombre) != ()
     equal_date = person.fecha == child.fecha
-    equal_photo = person.foto == child.foto and person.foto in own_photos
+    may_be_hers = person.foto in own_photos and share_a_word(person.nombre, child.nombre)
+    equal_photo = may_be_hers and person.foto == child.foto
     return person.id == child.id or equal_name + equal_date + equal_photo > 1
 
 
