@@ -7,7 +7,7 @@ import hashlib
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 
 
@@ -81,12 +81,12 @@ class NameIndex:
     def rarest(self, name: str) -> str:
         return min(whole_words(name), key=self.count.__getitem__, default="")
 
-    def agreeing(self, name: str) -> Iterator[str]:
-        """The ids of the names that agree with `name`."""
+    def agreeing(self, name: str, but: Container[str] = ()) -> Iterator[str]:
+        """The ids of the names that agree with `name`, but those in `but`."""
         longer = self.by_word.get(self.rarest(name), [])
         shorter = (id for word in whole_words(name) for id in self.by_rarest.get(word, []))
         either = dict.fromkeys((*longer, *shorter))
-        return (id for id in either if names_agree(name, self.names[id]))
+        return (id for id in either if id not in but and names_agree(name, self.names[id]))
 
 
 def whole_words(name: str) -> tuple[str, ...]:

@@ -164,8 +164,7 @@ def find_unread(stored: Stored, reading: Reading, absent: Persons, cards: Person
         if record.nombre and record.id not in cards:
             children[record.nombre] += record.children - (id in absent)
     for name, count in children.items():
-        agreeing = (id for id in index.agreeing(name) if id not in unread)
-        unread |= set(islice(agreeing, count))
+        unread |= set(islice(index.agreeing(name, but=unread), count))
     return unread
 
 

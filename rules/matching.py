@@ -10,7 +10,7 @@ rows: stored persons    cards: listed and readable persons    --match--> row -> 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping
 
 from model import Person
 from names import NameIndex, name_key
@@ -48,9 +48,8 @@ def match(rows: Persons, cards: Persons, placeholder: str = "") -> dict[str, str
 
     def pair_agreeing(key: Key) -> None:
         taken: set[str] = set()
-        for id, agreeing in with_agreeing(*unmatched(), key):
-            card = next((card for card in agreeing if card not in taken), None)
-            if card:
+        for id, agreeing in with_agreeing(*unmatched(), key, taken):
+            if card := next(agreeing, None):
                 matched[id] = card
                 taken.add(card)
 
@@ -65,13 +64,15 @@ def match(rows: Persons, cards: Persons, placeholder: str = "") -> dict[str, str
     return matched
 
 
-def with_agreeing(rows: Persons, cards: Persons, key: Key) -> Iterator[tuple[str, Iterator[str]]]:
-    """The id of each row with those of the cards that have its key, if it is not None, and a name
-    that agrees."""
+def with_agreeing(
+    rows: Persons, cards: Persons, key: Key, but: Container[str] = ()
+) -> Iterator[tuple[str, Iterator[str]]]:
+    """The id of each row with those of the cards, `but` some, that have its key, if it is not None,
+    and a name that agrees."""
     names: dict[Hashable, dict[str, str]] = defaultdict(dict)
     for id, card in cards.items():
         names[key(card)][id] = card.nombre
     indexes = {wanted: NameIndex(names[wanted]) for wanted in names if wanted is not None}
     for id, row in rows.items():
         if index := indexes.get(key(row)):
-            yield id, index.agreeing(row.nombre)
+            yield id, index.agreeing(row.nombre, but)

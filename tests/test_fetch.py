@@ -272,6 +272,20 @@ def test_a_record_has_its_time(register: Register, monkeypatch: pytest.MonkeyPat
     assert record.reason.startswith("took more than")
 
 
+def test_a_stamped_namesake_has_its_time(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read all the same, as it may be the second card of a child."""
+    monkeypatch.setattr("scrape.reading.PAGE_SECONDS", 0.05)
+    one, other = slugs(2)
+    register.publish([one, other._replace(name=one.nombre, stamp="FUE ENCONTRADA")])
+    way = "fecha = [{ file = 'p', pattern = '(A+|a+)+$' }, "
+    edit_profile(register, "fecha = [", way)
+    register.web.edit("/file/ab", "Fecha", "a" * 50 + "!<br>Fecha")
+    reading = read(register)
+    assert (reading.persons.keys(), reading.stamped_persons) == ({register.id("aa")}, {})
+
+
 def test_pauses_are_no_part_of_a_pages_time(
     register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
