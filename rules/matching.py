@@ -6,6 +6,7 @@ rows: stored persons    cards: listed and readable persons    --match--> row -> 
     compare.py find_doubles: two cards               name, date, age and place, unless photos differ
     compare.py find_unstamped: a card, an old stamp  the id; the name, where that id is gone
     store/hidden.py recognise: a card, hidden marks  two of name, date and photo, in part; the id
+    compare.py find_departing: a row, a stamp        the id; names that agree by one word
     scrape/reading.py join_cards: cards of one link  the address; names that agree
 """
 
