@@ -94,7 +94,7 @@ class Alerts:
         """What is wrong, by name."""
         if self.reader.select("SELECT 1 FROM run WHERE outcome = 'running'"):
             with suppress(DatabaseUnavailable, SettingError):
-                record_dead_run(self.reader.database)
+                record_dead_run(self.reader.database, busy_seconds=1)
         # A new service is not late yet.
         current = faults(last_sync or self.began, self.views, self.synchroniser)
         for outcome, reason, warnings in self.reader.select(

@@ -25,11 +25,13 @@ def record_killed_runs(db: sqlite3.Connection) -> None:
     db.execute(update, [utc_now()])
 
 
-def record_dead_run(database: Path, reason: str | None = None, last_run: int | None = None) -> None:
+def record_dead_run(
+    database: Path, reason: str | None = None, last_run: int | None = None, busy_seconds: float = 5
+) -> None:
     """Record a run that died; with `reason`, also one that failed before it began, unless a run is
     newer than `last_run`. Nothing while another run holds the lock. DatabaseUnavailable,
     SettingError."""
-    with run_lock(database) as locked, open_database(database, busy_seconds=5) as db:
+    with run_lock(database) as locked, open_database(database, busy_seconds) as db:
         if locked:
             with transaction(db):
                 record_killed_runs(db)
