@@ -4,9 +4,8 @@
        (no lock is held on the database)       (swap: one transaction)
     register --keep_photos--> SQLite           (then the photos, each by itself)
 
-commands.py has --dry-run, --hide and the other options that do something else. Exit 0: done.
-1: refused, withheld or failed: see the log. 2: wrong usage, setting or profile. 75: another
-synchronisation is running. See docs/operating.md.
+commands.py has the options that do something else. Exit 0: done. 1: refused, withheld or failed:
+see the log. 2: wrong usage, setting or profile. 75: another synchronisation is running.
 """
 
 import argparse
@@ -182,8 +181,7 @@ def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:
 def keep_photos(
     db: sqlite3.Connection, folder: Path, fetcher: Fetcher, reading: Reading, changes: Changes
 ) -> None:
-    """Fetch the photos that are due, while the disk of `folder` has room. Whatever happens to
-    them, the run was good."""
+    """Fetch the photos that are due, while the disk of `folder` has room. The run was good."""
     with_address: dict[str, Children] = defaultdict(set)
     for person in reading.persons.values():
         with_address[page_of(person.foto)].add((person.nombre, person.fecha))
@@ -262,6 +260,7 @@ def limit_memory() -> None:
 
 if __name__ == "__main__":
     terminal = sys.stderr.isatty()
+    level = logging.WARNING if terminal else logging.INFO
     level = logging.WARNING if terminal else logging.INFO
     set_up_process(level, commands.CLEAR_LINE if terminal else "")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
