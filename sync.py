@@ -168,8 +168,7 @@ def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:
             commands.progress("")
             empty_wal(db)
         if fetcher.profile.photos and outcome == "ok":
-            folder = settings.database.resolve().parent  # of the file that a link leads to
-            keep_photos(db, folder, fetcher, reading, changes)
+            keep_photos(db, settings.database.resolve().parent, fetcher, reading, changes)
     print_line(
         f"{settings.register}: {outcome}: {reading.listed} listed, "
         f"{len(changes.added)} added, {len(changes.found)} found, {len(changes.moved)} moved, "
@@ -181,7 +180,7 @@ def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:
 def keep_photos(
     db: sqlite3.Connection, folder: Path, fetcher: Fetcher, reading: Reading, changes: Changes
 ) -> None:
-    """Fetch the photos that are due, while the disk of `folder` has room. The run was good."""
+    """Fetch the photos that are due, while the disk of `folder`, the file's own, has room."""
     with_address: dict[str, Children] = defaultdict(set)
     for person in reading.persons.values():
         with_address[page_of(person.foto)].add((person.nombre, person.fecha))
@@ -260,7 +259,6 @@ def limit_memory() -> None:
 
 if __name__ == "__main__":
     terminal = sys.stderr.isatty()
-    level = logging.WARNING if terminal else logging.INFO
     level = logging.WARNING if terminal else logging.INFO
     set_up_process(level, commands.CLEAR_LINE if terminal else "")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
