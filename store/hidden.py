@@ -73,34 +73,29 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
 
     By the date and a name that is all in the other; by the photo, with an equal name or date; else
     by the id, unless another name and date is there or the child is recognised elsewhere. Who is
-    stored with this name and date is compared by the whole name only: with numbered photos and one
-    date, a hidden child would take her neighbours off, one a night."""
+    stored already is compared by the whole name: numbered photos would take her neighbours off."""
     known = Counter(person.name_and_date for person in stored.values())
     listed = Counter(person.name_and_date for person in reading.persons.values())
     own = own_photos(reading.persons.values(), reading.placeholder)
     dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
     cards: dict[str, str] = {}
     doubtful, taught = set[str](), set[tuple[str, str]]()
-    by_id: dict[str, set[str]] = {}
-    may_learn: dict[str, set[str]] = {}  # the children to whom a card may add marks
-    for id in sorted(reading.seen):
+    by_id, may_learn = dict[str, set[str]](), dict[str, set[str]]()  # children
+    for id in sorted(reading.seen if marks.children else ()):
         person, ids = reading.persons.get(id), marks.children.get(id, set())
         if person is None:
             by_id[id] = ids
-            continue
-        if not marks.children:
             continue
         hashes = hashes_of(marks.key, person, person.foto in own)
         dates, names, photos = (marks.having(k, hashes[k]) for k in ("date", "name", "photo"))
         wider = marks.having("name", hashes["part"]) | marks.having("part", hashes["name"])
         certain = (dates & (names | wider)) | (photos & (names | dates))
+        undated = ids - dated  # hidden by the id alone: there is nothing to compare
         if person.name_and_date in known:
-            certain = names & (dates | photos | ids)
-            may_learn[id] = certain | (ids - dated)
+            may_learn[id] = certain = undated | (names & (dates | photos | ids))
             # One card more than is stored: at the id of a hidden child of that date, it is hers.
             if id not in stored and listed[person.name_and_date] > known[person.name_and_date]:
-                certain |= ids & dates
-            certain |= ids - dated
+                certain = certain | (ids & dates)
             if certain:
                 cards[id] = min(certain)
             continue
@@ -108,17 +103,15 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
             cards[id] = min(certain)
         elif photos | ids:
             doubtful.add(id)
-        undated = ids - dated  # hidden by the id alone: there is nothing to compare
         by_id[id] = undated | (ids & (names | dates))
         may_learn[id] = undated | photos | (names & (dates | ids))
     elsewhere = set(cards.values())
     for id, children in by_id.items():
         if id not in cards and children - elsewhere:
             cards[id] = min(children - elsewhere)
-    for id, child in cards.items():
-        if child in may_learn.get(id, ()):
-            person = reading.persons[id]
-            taught |= {(mark, child) for mark in marks_of(marks.key, person, person.foto in own)}
+    for id in [id for id in cards if cards[id] in may_learn.get(id, ())]:
+        person = reading.persons[id]
+        taught |= {(m, cards[id]) for m in marks_of(marks.key, person, person.foto in own)}
     return Hidden(cards, taught, doubtful - cards.keys(), marks.watched.difference(cards.values()))
 
 
