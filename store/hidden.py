@@ -80,7 +80,7 @@ def recognise(marks: Marks, stored: Mapping[str, Person], reading: Reading) -> H
     dated = {child for m, ids in marks.children.items() if m.startswith("date:") for child in ids}
     cards: dict[str, str] = {}
     doubtful, taught = set[str](), set[tuple[str, str]]()
-    by_id, may_learn = dict[str, set[str]](), dict[str, set[str]]()  # children
+    by_id, may_learn = dict[str, set[str]](), dict[str, set[str]]()  # id -> hidden children
     for id in sorted(reading.seen if marks.children else ()):
         person, ids = reading.persons.get(id), marks.children.get(id, set())
         if person is None:

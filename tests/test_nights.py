@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from model import Changes
-from rules.judge import decide
-from store.database import connect, transaction
-from store.hidden import hide, read_hidden, recognise, write_marks
-from store.persons import read_stored, stored_persons, write_changes
-from store.runs import begin_run, end_run
-from support.nights import A_DAY_LATER
+from store.database import connect
+from store.hidden import hide
+from store.persons import stored_persons
+from support.nights import run_night
 from test_changes import ANA, EVA, LATER, SILHOUETTE, ZOE, person, photo, reading, skipped
 
 OTHERS = person("y", "Otra Persona Lista"), person("w", "Cuarta Persona Lista")
@@ -29,19 +27,7 @@ class Nights:
     def night(self, *cards: Any, **lists: Any) -> tuple[Changes, str]:
         """One run over these cards, and two others that are always there; what it changed, and its
         outcome."""
-        now = reading(*cards, *OTHERS, **lists)
-        for sql in A_DAY_LATER:
-            self.db.execute(sql)
-        run = begin_run(self.db)
-        with transaction(self.db):
-            stored, marks = read_stored(self.db), read_hidden(self.db)
-            hidden = recognise(marks, stored.persons, now)
-            changes, outcome, reason = decide(stored, now, hidden, 0.2, force=False)
-            if outcome != "refused":
-                write_changes(self.db, changes)
-                write_marks(self.db, hidden, bool(changes.added))
-            end_run(self.db, run, outcome, reason, now)
-        return changes, outcome
+        return run_night(self.db, reading(*cards, *OTHERS, **lists))
 
     def hide(self, id: str) -> set[str]:
         return hide(self.db, [id]).off

@@ -3,10 +3,11 @@
 World.cards() --Service.read--> decide --> the database --History.night--> counts
 """
 
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
-from model import Person, Reading, Skipped
+from model import Changes, Person, Reading, Skipped
 from names import long_words
 from rules.judge import decide
 from store.database import connect, transaction
@@ -28,6 +29,22 @@ A_DAY_LATER = (
     "UPDATE found SET since = strftime('%Y-%m-%dT%H:%M:%SZ', since, '-1 day')",
     "UPDATE unread SET since = strftime('%Y-%m-%dT%H:%M:%SZ', since, '-1 day')",
 )
+
+
+def run_night(db: sqlite3.Connection, reading: Reading) -> tuple[Changes, str]:
+    """One run over a database that is a day older then; what it changed, and its outcome."""
+    for sql in A_DAY_LATER:
+        db.execute(sql)
+    run = begin_run(db)
+    with transaction(db):
+        stored, marks = read_stored(db), read_hidden(db)
+        hidden = recognise(marks, stored.persons, reading)
+        changes, outcome, reason = decide(stored, reading, hidden, 0.2, force=False)
+        if outcome != "refused":
+            write_changes(db, changes)
+            write_marks(db, hidden, bool(changes.added))
+        end_run(db, run, outcome, reason, reading)
+    return changes, outcome
 
 
 class Service:
@@ -60,18 +77,7 @@ class Service:
                 getattr(reading, kind).append(record)
                 if kind == "stamped" and names[long_words(person.nombre)] > 1:
                     reading.stamped_persons[person.id] = person
-        for sql in A_DAY_LATER:
-            self.db.execute(sql)
-        run = begin_run(self.db)
-        with transaction(self.db):
-            stored, marks = read_stored(self.db), read_hidden(self.db)
-            hidden = recognise(marks, stored.persons, reading)
-            changes, outcome, reason = decide(stored, reading, hidden, 0.2, force=False)
-            if outcome != "refused":
-                write_changes(self.db, changes)
-                write_marks(self.db, hidden, bool(changes.added))
-            end_run(self.db, run, outcome, reason, reading)
-        return outcome
+        return run_night(self.db, reading)[1]
 
     def shown(self) -> list[Person]:
         rows = self.db.execute("SELECT id, nombre, fecha, edad, lugar, foto, url FROM shown")
