@@ -8,6 +8,7 @@
 The settings are environment variables (docs/operating.md). Only sync.py reads a register's pages.
 """
 
+import functools
 import gzip
 import hmac
 import json
@@ -20,6 +21,8 @@ import threading
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
+from datetime import datetime
+from email.utils import format_datetime
 from hashlib import blake2b, sha256
 from http import HTTPStatus
 from typing import Any
@@ -48,10 +51,11 @@ WAITRESS = {
     "max_request_header_size": 16384,
     "max_request_body_size": 65536,
 }
-# Any site may read an answer, no browser guesses its type, and no search engine keeps it: a found
-# child would stay there.
+# Any site may read and embed an answer, no browser guesses its type, and no search engine keeps it:
+# a found child would stay there.
 COMMON_HEADERS = [
     ("Access-Control-Allow-Origin", "*"),
+    ("Cross-Origin-Resource-Policy", "cross-origin"),
     ("X-Content-Type-Options", "nosniff"),
     ("X-Robots-Tag", "noindex"),
 ]
@@ -62,6 +66,7 @@ OPTIONS_HEADERS = [
 JSON = {"Content-Type": "application/json"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
+WORDS = {"Content-Type": "application/json", "Cache-Control": "max-age=3600"}
 ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
 SITES_SHOWN = 1000
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
@@ -83,6 +88,7 @@ class API(Bottle):
         self.install(database_faults_to_503)
         self.get("/api/persona-random", callback=self.persona_random)
         self.get("/api/personas", callback=self.personas)
+        self.get("/api/personas/<person>", callback=self.persona)
         self.get("/api/stats", callback=self.stats)
         self.get("/api/track", callback=self.track)
         self.get("/api/sites", callback=self.sites)
@@ -96,6 +102,7 @@ class API(Bottle):
         self.get("/404.html", callback=self.not_found)
         on_cards = about._replace(operator="", contact="")  # all sites load it: less is faster
         self.get("/embed.js", callback=static_file("embed.js", SCRIPT, on_cards))
+        self.get("/words.json", callback=static_file("words.json", WORDS))
         self.get("/icon.svg", callback=static_file("icon.svg", ICON))
         self.get("/openapi.json", callback=static_file("openapi.json", JSON))
 
@@ -133,12 +140,13 @@ class API(Bottle):
     def persona_random(self) -> bytes:
         """A random person; with `region` one from there, if anybody is sought there."""
         from_region = (
-            "SELECT json FROM shown WHERE region = :region LIMIT 1 OFFSET"
+            "SELECT json, (SELECT ended FROM last_good) FROM shown WHERE region = :region"
+            " LIMIT 1 OFFSET"
             " (random() & 0x7fffffffffffffff)"
             " % (SELECT max(count(*), 1) FROM person WHERE region = :region)"
         )
         from_all = (
-            "SELECT json FROM shown WHERE position ="
+            "SELECT json, (SELECT ended FROM last_good) FROM shown WHERE position ="
             " (SELECT 1 + (random() & 0x7fffffffffffffff) % max(position) FROM person)"
         )
         region = region_of(parameter("region", ""))
@@ -146,7 +154,24 @@ class API(Bottle):
         drawn = drawn or self.reader.select(from_all)
         if not drawn:
             raise problem(404, "There is nobody to show at the moment.")
-        return answer(drawn[0]["json"].encode())
+        return answer_person(*drawn[0])
+
+    def persona(self, person: str) -> bytes:
+        """The person with an id, now or formerly. All others are one 404: found, hidden and never
+        listed. 503 where it cannot be told: the list is too old, or the id has stood for two."""
+        sql = (
+            "SELECT json, last_good.ended,"
+            " last_good.ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days')"
+            " AND NOT EXISTS (SELECT 1 FROM former WHERE id = :id AND person IS NULL)"
+            " FROM (SELECT 1) LEFT JOIN last_good"
+            " LEFT JOIN shown ON shown.id = (SELECT person FROM known WHERE known.id = :id)"
+        )
+        ((json, read, can_tell),) = self.reader.select(sql, id=person)
+        if json:
+            return answer_person(json, read)
+        if not can_tell:
+            raise problem(503, "It cannot be told just now whether this person is still sought.")
+        raise problem(404, "There is no such person on the list.")
 
     def personas(self) -> bytes:
         """A page of the list, newest date first; with `region`, of those from there."""
@@ -190,7 +215,6 @@ class API(Bottle):
         kept = self.reader.select(sql, id=person, nombre=parameter("nombre", ""))
         if not kept:
             raise problem(404, "There is no photo of such a person.")
-        response.set_header("Cross-Origin-Resource-Policy", "cross-origin")
         return answer(kept[0]["jpeg"], "image/jpeg")
 
     def track(self) -> bytes:
@@ -329,6 +353,18 @@ def answer(body: bytes, media_type: str = "application/json") -> bytes:
     response.set_header("Content-Type", media_type)
     response.set_header("Cache-Control", "no-store")
     return body
+
+
+def answer_person(json: str, read: str) -> bytes:
+    """A person; `Last-Modified` is the end of the last good run, for cards to say it."""
+    response.set_header("Last-Modified", http_date(read))
+    return answer(json.encode())
+
+
+@functools.lru_cache(1)
+def http_date(utc: str) -> str:
+    """A moment of the database in the form of RFC 9110, 5.6.7."""
+    return format_datetime(datetime.fromisoformat(utc), usegmt=True)
 
 
 def revalidated(body: bytes, headers: dict[str, str]) -> bytes:

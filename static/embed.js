@@ -1,257 +1,314 @@
 // Shows a missing child in each <div data-persona404>, else at the end of the body.
 (() => {
   const ABOUT = {};
-  const WORDS = {
-    lang: ["es", "pt", "en"],
-    sought: ["Se busca", "Procura-se", "Missing"],
-    demo: ["Ejemplo: esta persona no existe", "Exemplo: esta pessoa não existe",
-      "Example: this person does not exist"],
-    photo: ["Foto", "Foto", "Photo"],
-    missing: ["Desapareció el | en |.", "Desapareceu no dia | em |.", "Went missing on | in |."],
-    since: ["Falta desde el |. |", "Sem notícias desde |. |", "Missing since |. |"],
-    age: [" Tenía |.", " Tinha |.", " Aged | at the time."],
-    inform: ["Tengo información", "Tenho informações", "I have information"],
-    call: ["o llama al |", "ou ligue para |", "or call |"],
-    share: ["Compartir", "Compartilhar", "Share"],
-    message: ["Se busca a una niña, un niño o adolescente. Si sabes algo, avisa:",
-      "Procura-se uma criança ou adolescente. Se souber de algo, avise:",
-      "A child is missing. If you know something, say so:"],
-    another: ["Ver otra", "Ver outra", "Show another"],
-    sorry: ["Ahora no podemos mostrar a nadie más.",
-      "Agora não podemos mostrar mais ninguém.", "We cannot show anyone else now."],
-    source: ["Fuente: |", "Fonte: |", "Source: |"],
-    back: ["Volver al sitio", "Voltar ao site", "Back to the site"],
+  const WORDS = { // words.json has more
+    es: {
+      sought: "Se busca", demo: "Ejemplo: esta persona no existe",
+      lead: "| tampoco.", anyone: "Esta persona", help: "¿Puedes ayudar?", photo: "Foto de |",
+      missing: "Falta desde hace | (|)", since: "Se busca desde el |", place: ", en |",
+      was: "Tenía |", now: "; hoy tiene unos |", is: "Tiene |",
+      inform: "Sé algo: avisar", call: "Llamar al |", share: "Compartir",
+      another: "Ver otra", sorry: "Ahora no podemos mostrar a nadie más.",
+      source: "Fuente: |", read: " · leída |", old: " · sin actualizar desde el |",
+      back: "Volver al sitio",
+    },
+    en: {
+      sought: "Missing", demo: "Example: this person does not exist",
+      lead: "| is missing too.", anyone: "This person", help: "Can you help?", photo: "Photo of |",
+      missing: "Missing for | (since |)", since: "Sought since |", place: ", in |",
+      was: "Was | old", now: "; is about | now", is: "Is | old",
+      inform: "I know something: tell them", call: "Call |", share: "Share",
+      another: "Show another", sorry: "We cannot show anyone else now.",
+      source: "Source: |", read: " · read |", old: " · not updated since |",
+      back: "Back to the site",
+    },
   };
   const STYLE = `
     :host { display: block !important; box-sizing: border-box !important; width: 100% }
     * { box-sizing: border-box; margin: 0 }
-    slot, output { display: block }
-    article {
-      --ink: var(--persona404-ink, #1c1b1a); --paper: var(--persona404-paper, #fff);
-      --radius: var(--persona404-radius, 14px);
-      all: initial; direction: ltr; display: block; max-width: 40em; margin: 1.5em auto;
-      font: medium/1.45 var(--persona404-font, system-ui, sans-serif);
+    slot { display: block }
+    section {
+      all: initial; color: inherit; display: block; container-type: inline-size; direction: ltr;
+      max-width: 40em; margin: 1em auto;
+      font: medium/1.4 var(--persona404-font, system-ui, sans-serif);
+    }
+    section > * { font-size: max(1em, 1rem) }
+    article { /* dark on a page with light text */
+      --ink: var(--persona404-ink, oklch(from currentcolor clamp(.22, 99 * (l - .7), .96) 0 0));
+      --paper: var(--persona404-paper, oklch(from currentcolor clamp(.22, 99 * (.7 - l), 1) 0 0));
+      --accent: var(--persona404-accent, #b3261e); --radius: var(--persona404-radius, 14px);
       overflow: hidden; overflow-wrap: break-word; color: var(--ink); background: var(--paper);
-      border: 1px solid #8888; border-radius: var(--radius); box-shadow: 0 12px 32px -12px #0004;
+      border: 1px solid #8888; border-radius: var(--radius); margin-top: .5em;
     }
-    .dark { --ink: var(--persona404-ink, #f3f0ec); --paper: var(--persona404-paper, #1d1c1b) }
-    header, footer, .body, .more, .small .act {
-      display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 .75em;
+    .light { --ink: #1c1b1a; --paper: #fff }
+    .dark { --ink: #f3f0ec; --paper: #1c1b1a }
+    header, footer, .body {
+      display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline;
     }
-    header {
-      padding: .5em 1.5em; font-size: .8em;
-      color: #fff; background: var(--persona404-accent, #b3261e);
+    header { padding: .5em 1.2em; font-size: .8em; color: #fff; background: var(--accent) }
+    h2 { font-size: 1em; text-transform: uppercase }
+    .body { align-items: stretch }
+    .photo {
+      --height: clamp(160px, 100svh - 440px, 264px);
+      flex: 5 1 13em; min-height: var(--height); background: #8883;
     }
-    header b { text-transform: uppercase }
-    .body { gap: 0 }
-    .photo { flex: 5 1 13em; position: relative; overflow: hidden; background: #8883 }
-    .photo::before { content: ""; float: left; padding-top: 108% }
-    .none {
-      background:
-        radial-gradient(circle at 50% 42%, #aaa 20%, #0000 21%),
-        radial-gradient(ellipse 42% 36% at 50% 100%, #aaa 99%, #0000), #ddd;
+    .photo:empty {
+      background: radial-gradient(circle at 50% 40%, #888 3em, #0000 0),
+        radial-gradient(circle at 50% 110%, #888 6em, #0000 0);
     }
-    img { position: absolute; top: 0; width: 100%; height: 100%; object-fit: cover }
-    .text { flex: 6 1 18em; min-width: 0; padding: 1.25em 1.25em .5em }
-    h2 { margin-bottom: .35em; font-size: 1.7em; line-height: 1.12 }
+    img { display: block; width: 100%; height: var(--height); object-fit: contain }
+    .text { flex: 6 1 18em; min-width: 0; padding: .8em 1.2em .3em }
+    h3 { font-size: 1.5em; line-height: 1.12; scroll-margin-top: 400px }
     a, button {
-      display: inline-flex; align-items: center; justify-content: center; gap: .3em;
-      min-height: 44px; font: inherit; color: inherit;
+      display: inline-flex; align-items: center; justify-content: center;
+      min-height: 44px; padding: .3em .5em; font: inherit; color: inherit;
+      background: none; border: 0; text-decoration: underline;
     }
-    .do, .more > * {
-      flex: 1; padding: .5em; font-weight: bold; text-decoration: none;
-      background: none; border: 1px solid #888; border-radius: var(--radius);
+    :focus-visible { outline: 3px solid; outline-offset: 2px }
+    .do, .call {
+      display: flex; margin-top: .6em; font-weight: bold; text-decoration: none;
+      border: 1px solid #888; border-radius: var(--radius);
     }
-    .do { margin-top: 1em; color: var(--paper); background: var(--ink) }
-    .do, .call { display: flex }
-    .more { gap: .5em; margin: .5em 0 }
-    footer { font-size: .85em; opacity: .8 }
-    :focus-visible { outline: 3px solid var(--ink); outline-offset: 2px }
-    .small header { padding: .2em 1em }
-    .small .body { display: block; font-size: .9em }
-    .small .photo {
-      float: left; width: 6em; margin: .6em 0 .6em .8em; border-radius: var(--radius);
+    .do { color: #fff; background: var(--accent); outline-color: var(--accent) }
+    footer { font-size: .85em }
+    .small .body { flex-wrap: nowrap; gap: .8em; padding: .8em; font-size: .9em }
+    .small .photo { --height: 7.5em; flex: none; width: 6em }
+    .small .text { flex: 1; padding: 0 }
+    .small .do, .small .call { display: inline-flex; margin-right: 1em }
+    .small .more, .small .back { display: none }
+    @container (min-width: 34em) {
+      .photo { --height: clamp(160px, 100svh - 300px, 352px) }
     }
-    .small .text { padding: 0 }
-    .small .who { padding: .5em .8em 0; overflow: hidden }
-    .small h2 { margin: 0; font-size: 1.2em }
-    .small .act { padding: .3em .8em; min-width: min(17em, 100%) }
-    .small .do { flex: 0 1 auto; margin: 0; padding: .5em 1em }
-    .small .more, .small footer > a { display: none }`;
+    @container (max-width: 17em) {
+      .small .body { display: block }
+      .small .photo { width: 100% }
+    }
+    @media print {
+      article { --ink: #000; --paper: #fff }
+      header { color: #000 }
+      .do, .more, .back { display: none }
+    }`;
 
   // An <img name="body"> of the page hides document.body.
   const page = (name) => Reflect.get(Document.prototype, name, document);
   const html = page("documentElement");
   const script = page("currentScript");
-  if (!/^http/.test(script?.src)) {
-    console.error("persona404: load embed.js with <script src>, not as a module");
-    return;
-  }
+  if (!/^http/.test(script?.src)) throw "persona404: load embed.js with <script src>";
   const service = new URL(".", script.src).href;
 
-  // Answers go in as text and properties, never as markup.
+  // Nothing of the page's Object.prototype.
+  const plain = (own) => ({ __proto__: null, ...own });
+  const about = plain(ABOUT);
+
+  // Answers become text, never markup.
   const element = (name, properties, ...children) => {
     const made = Object.assign(page("createElement").call(document, name), properties);
-    made.append(...children.flat());
+    made.append(...children.flat().filter(Boolean));
     return made;
   };
+  const link = (href, text, className = "") =>
+    element("a", { href, className, rel: "noreferrer" }, text);
+
+  const get = async (path) => {
+    const answer = await fetch(service + path, plain({ signal: AbortSignal.timeout(3000) }));
+    const json = await answer.json();
+    if (!answer.ok) throw answer.status;
+    return [json, answer.headers.get("Last-Modified")];
+  };
+
+  const daysSince = (date) =>
+    Math.round((new Date().setHours(0, 0, 0, 0) - new Date(date).setHours(0, 0, 0, 0)) / 864e5);
 
   const start = (place) => {
-    const option = (name) => place.dataset[name] || script.dataset[name] || "";
-    const tag = (option("lang") || html.lang).slice(0, 2).toLowerCase();
-    const language = Math.max(0, WORDS.lang.indexOf(tag));
-    const lang = WORDS.lang[language];
-    const small = option("size") === "small";
-    let root, card, heading, photo, note, shown, asking;
+    const option = (name) =>
+      place.getAttribute("data-" + name) || script.getAttribute("data-" + name) || "";
+    let lang = ["", option("lang"), html.lang, ...navigator.languages, "es"]
+      .join(" ").match(/ (es|en|pt|it|fr)/i)[1].toLowerCase();
+    let words = WORDS[lang];
+    let root, section, note;
+    let shown, answered, failed, asking;
+    let half, unseen, timer;
 
     // Words, with a value for each "|".
     const say = (key, ...values) =>
-      WORDS[key][language].split("|").flatMap((part, n) => [part, values[n] ?? ""]);
+      words[key].split("|").flatMap((part, n) => [part, values[n] ?? ""]);
+    const long = (date) => date.toLocaleDateString(lang, plain({ dateStyle: "long" }));
+    const count = (number, unit) =>
+      number.toLocaleString(lang, plain({ style: "unit", unit, unitDisplay: "long" }));
+    const bold = (text) => element("b", {}, text);
 
-    const link = (href, text, className = "") =>
-      element("a", { href, className, rel: "noreferrer" }, text);
+    const span = (months) =>
+      months > 23 ? count(Math.floor(months / 12), "year") : count(months, "month");
 
-    const draft = ({ id, nombre, fecha, edad, lugar, foto, url }) => {
-      const lines = [id, nombre, fecha, edad, lugar, foto, url].join("\n");
-      if (!/^.+-\d+\n.+\n[\d/]+\n.+\n.*(\nhttps:.+){2}$/.test(lines)) throw lines;
-      const { title, website, phone, demo, photos } = ABOUT;
-      const { origin, host } = new URL(url);
-
-      photo = element("div", { className: "photo" }, element("img", {
-        alt: say("photo")[0],
-        referrerPolicy: "no-referrer",
-        loading: "lazy", // else it delays the page's load event
-        onerror: ({ target }) => {
-          target.parentNode.className += " none";
-          target.remove();
-        },
-        src: photos ? `${service}foto/${id}?nombre=${encodeURIComponent(nombre)}` : foto,
-      }));
-
+    const facts = ({ fecha, edad, lugar }) => {
       const [day, month, year] = fecha.split("/");
-      const date = element("b", {},
-        new Date(year, month - 1, day).toLocaleDateString(lang, { dateStyle: "long" }));
-      const age = language ? parseInt(edad).toLocaleString(lang, {
-        style: "unit", unit: /mes/.test(edad) ? "month" : "year", unitDisplay: "long",
-      }) : edad;
+      const date = new Date(year, month - 1, day);
+      const today = new Date();
+      const days = daysSince(date);
+      const months = (today.getFullYear() - year) * 12 + today.getMonth() + 1 - month
+        - (today.getDate() < day);
+      const age = parseInt(edad);
+      const baby = /mes/.test(edad);
+      const { edad_de, fecha_de } = about;
+      return element("p", {},
+        fecha_de || days < 1 ? say("since", long(date))
+          : say("missing", bold(months ? span(months) : count(days, "day")), long(date)),
+        lugar && say("place", bold(lugar)), ". ",
+        say(edad_de ? "is" : "was", count(age, baby ? "month" : "year")),
+        !edad_de && !fecha_de && months > 11
+          && say("now", bold(baby ? span(age + months) : age + Math.floor(months / 12))), ".");
+    };
+
+    const draw = ([person, modified]) => {
+      const { id, nombre, foto, url } = person;
+      const lines = Object.values(person).join("\n");
+      if (!/^.+-\d+(\n.+){3}\n.*(\nhttps:.+){2}$/.test(lines)) throw lines;
+      const { title, website, phone, demo, photos } = about;
 
       // No name: a message outlives the search.
-      const text = (demo ? say("demo")[0] + ". " : "") + say("message")[0];
+      const text = [demo && words.demo, words.sought, words.help].filter(Boolean).join(". ");
       const share = navigator.share
-        ? element("button", { onclick: () => navigator.share({ text, url }).catch(() => {}) },
-          say("share"))
-        : link("https://wa.me/?text=" + encodeURIComponent(`${text} ${url}`), say("share"));
+        ? element("button", {
+          onclick: () => navigator.share(plain({ text, url })).catch(() => {}),
+        }, words.share)
+        : link("https://wa.me/?text=" + encodeURIComponent(`${text} ${url}`), words.share);
 
-      heading = element("h2", { tabIndex: -1, translate: false }, nombre);
+      const days = daysSince(modified);
+      const read = days > 1 ? say("old", long(new Date(modified))) : say("read",
+        new Intl.RelativeTimeFormat(lang, plain({ numeric: "auto" })).format(-days, "day"));
+      const home = option("home") || "/";
+
+      const photo = element("div", { className: "photo" }, element("img", {
+        alt: say("photo", nombre).join(""),
+        referrerPolicy: "no-referrer",
+        loading: "lazy", // else it delays the page's load event
+        onerror: ({ target }) => target.remove(),
+        src: photos ? `${service}foto/${id}?nombre=${encodeURIComponent(nombre)}` : foto,
+      }));
+      const heading = element("h3", { tabIndex: -1, translate: false }, nombre);
       note = element("output");
-      card = element("article", { lang, className: small ? "small" : "" },
+      const card = element("article", { className: `${option("size")} ${option("theme")}` },
         element("header", {},
-          element("b", {}, say("sought")), element("span", {}, demo ? say("demo") : [])),
+          element("h2", {}, words.sought), element("span", {}, demo && words.demo)),
         element("div", { className: "body" }, photo,
-          element("div", { className: "text" },
-            element("div", { className: "who" }, heading,
-              element("p", {},
-                small || !lugar
-                  ? say("since", date, lugar && lugar + ".")
-                  : say("missing", date, element("b", {}, lugar)),
-                say("age", age))),
-            element("div", { className: "act" },
-              link(url, say("inform"), "do"),
-              phone ? link("tel:" + phone.replace(/[^+\d]/g, ""),
-                say("call", element("b", {}, phone)), "call") : [],
-              element("div", { className: "more" },
-                share, element("button", { onclick: show }, say("another"))),
-              note,
-              element("footer", {},
-                element("p", {}, say("source", link(website || origin, title || host))),
-                link(/^(\/(?![/\\])|https:)/.test(option("home")) ? option("home") : "/",
-                  say("back")))))));
+          element("div", { className: "text" }, heading, facts(person),
+            link(url, words.inform, "do"),
+            phone && link("tel:" + phone.replace(/[^+\d]/g, ""), say("call", phone), "call"),
+            element("div", { className: "more" },
+              share, element("button", { onclick: show }, words.another)),
+            note,
+            element("footer", {},
+              element("p", {}, say("source", link(website || url, title || new URL(url).host)),
+                modified && read),
+              /^(\/|https:)/.test(home) && link(home, words.back, "back")))));
+      const lead = element("p", { translate: false },
+        say("lead", nombre.length > 30 ? words.anyone : nombre), " ", words.help);
+
+      if (!root) attach();
+      const focused = root.activeElement;
+      section.replaceChildren(option("lead") && lead, card);
+      if (focused) heading.focus();
+      clearTimeout(timer);
+      unseen ||= id !== shown;
+      shown = id;
+      answered = Date.now();
+      failed = half = false;
+      sight.disconnect();
+      sight.observe(photo);
     };
 
     const attach = () => {
-      let host = place;
-      try {
-        root = host.attachShadow({ mode: "open" });
-      } catch { // a <ul> cannot have one: stand around it
-        host = element("div");
-        place.replaceWith(host);
-        host.append(place);
-        root = host.attachShadow({ mode: "open" });
-      }
-      try { // a page's policy may forbid style elements
-        const sheet = new CSSStyleSheet();
-        sheet.replaceSync(STYLE);
-        root.adoptedStyleSheets = [sheet];
-      } catch { // Safari before 16.4
-        root.append(element("style", {}, STYLE));
-      }
-      root.append(element("slot"));
-      matchMedia("(prefers-color-scheme: dark)").onchange = paint;
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync(STYLE);
+      root = place.attachShadow(plain({ mode: "open" }));
+      root.adoptedStyleSheets = [sheet];
+      section = element("section", { lang, ariaLabel: words.sought });
+      root.append(section);
+      addEventListener("visibilitychange", () => { watch(); check(); });
+      addEventListener("pageshow", ({ persisted }) => {
+        if (persisted) answered = 0;
+        check();
+      });
+      setInterval(check, 5000);
     };
 
-    const paint = () => {
-      // Light text means a dark page: rgb(255, 255, 255), oklch(1 0 0).
-      const { color } = getComputedStyle(root.host);
-      const [first, second] = color.match(/[\d.]+/g);
-      const light = /^rgb/.test(color) ? second > 160 : first > 0.7;
-      card.classList.toggle("dark", { dark: true, light: false }[option("theme")] ?? light);
+    // A view: half of the picture, for a second, in a visible tab.
+    const watch = () => {
+      clearTimeout(timer);
+      if (!half || !unseen || page("hidden")) return;
+      timer = setTimeout(() => {
+        unseen = false;
+        if (service.startsWith(location.origin)) return;
+        const view = `${service}api/track?e=view&p=${shown}&d=${location.hostname}`;
+        fetch(view, plain({ mode: "no-cors" })).catch(() => {});
+      }, 1000);
+    };
+    const sight = new IntersectionObserver((entries) => {
+      half = entries.pop().intersectionRatio >= 0.5;
+      watch();
+    }, plain({ threshold: 0.5 }));
+
+    const leave = () => {
+      const slot = element("slot", { tabIndex: -1 });
+      section.replaceWith(slot);
+      slot.focus();
+      shown = "";
     };
 
     const show = async () => {
       if (asking) return;
       asking = true;
-      const limit = new AbortController();
-      setTimeout(() => limit.abort(), 3000);
       try {
+        words ??= await get("words.json").then(([all]) => all[lang]).catch(() => WORDS[lang = "es"]);
         const region = option("region");
-        let person;
+        let answer;
         let tries = 3;
-        do {
-          const answer = await fetch(service + "api/persona-random"
-            + (region && "?region=" + encodeURIComponent(region)), { signal: limit.signal });
-          person = await answer.json();
-          if (!answer.ok) throw answer.status;
-        } while (person.id === shown && --tries);
+        do answer = await get("api/persona-random" + (region && "?region=" + encodeURIComponent(region)));
+        while (answer[0].id === shown && --tries);
         if (!tries) throw shown;
-        draft(person);
-        if (!root) attach();
-        paint();
-        root.lastChild.replaceWith(card);
-        if (shown) {
-          heading.focus({ preventScroll: true });
-          photo.scrollIntoView({ block: "nearest" });
-        }
-        shown = person.id;
-        if (!service.includes(`//${location.host}/`)) { // the service itself is no site
-          const view = `${service}api/track?e=view&p=${shown}&d=${location.hostname}`;
-          fetch(view, { mode: "no-cors" }).catch(() => {});
-        }
+        draw(answer);
       } catch (why) {
-        if (!shown) return;
-        note.replaceChildren(...say("sorry"));
-        if (why === 404) { // nobody is sought any more
-          const slot = element("slot", { tabIndex: -1 });
-          card.replaceWith(slot);
-          slot.focus();
-          shown = "";
-        }
+        if (shown && why === 404) leave(); // nobody is sought any more
+        else if (shown) note.replaceChildren(...say("sorry"));
+      }
+      asking = false;
+    };
+
+    // No child is shown for ten minutes without the service's word.
+    const check = async () => {
+      if (!shown || asking || !place.isConnected || page("hidden") || Date.now() - answered < 57e4)
+        return;
+      asking = true;
+      try {
+        draw(await get("api/personas/" + shown));
+      } catch (why) {
+        if (why === 404 || failed) leave();
+        failed = true;
       }
       asking = false;
     };
     show();
   };
 
-  const begin = () => {
-    if (!html.querySelector("[data-persona404]")) {
-      const aside = element("aside");
-      aside.dataset.persona404 = "";
-      page("body").append(aside);
-    }
-    for (const place of html.querySelectorAll("[data-persona404]")) {
+  const { pathname } = location;
+  let own;
+  const look = () => {
+    const places = html.querySelectorAll("[data-persona404]");
+    if (own && (places.length > 1 || location.pathname !== pathname)) own.remove();
+    for (const place of places) {
       if (!place.persona404) start(place); // else another script has
       place.persona404 = true;
     }
   };
+  const begin = () => {
+    if (!html.querySelector("[data-persona404]")) {
+      own = element("aside");
+      own.setAttribute("data-persona404", "");
+      page("body").append(own);
+    }
+    look();
+    new MutationObserver(look).observe(html, plain({ childList: true, subtree: true }));
+  };
   if (page("readyState") !== "loading") begin();
-  else page("addEventListener").call(document, "DOMContentLoaded", begin);
+  else addEventListener("DOMContentLoaded", begin);
 })();

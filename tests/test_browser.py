@@ -77,7 +77,7 @@ def test_the_face_shows_and_the_view_counts_for_the_site(
     keep_photo(database, made_up(7))
     page = visit("about:blank")
     view_of(page, lambda: page.goto(site(service)))
-    photo = page.get_by_role("img", name="Foto")
+    photo = page.get_by_role("img", name="Foto de Persona 7 Inventada")
     photo.evaluate("photo => photo.decode()")  # until it is loaded
     src = f"{service.service}/foto/prueba-7?nombre=Persona%207%20Inventada"
     assert photo.get_attribute("src") == src
