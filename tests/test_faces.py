@@ -9,8 +9,8 @@ from PIL import Image, ImageChops
 
 from support.api import ServedApi
 from support.both import Headless
-from support.browser import host
-from support.pictures import EDGES, PHOTOS, PICTURES, Box, cards, fill_with_pictures
+from support.browser import host, with_line
+from support.pictures import EDGES, PHOTOS, PICTURES, Box, fill_with_pictures, places
 from support.web import Web
 
 pytestmark = pytest.mark.slow
@@ -72,7 +72,7 @@ def outside(part: Box, box: Box) -> float:
 @pytest.mark.parametrize("size", ["", "small"])
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_no_face_is_cut(either: Headless, web: Web, service: str, width: int, size: str) -> None:
-    page = host(web, cards(service, f'data-size="{size}"'))
+    page = host(web, with_line(service, f'data-size="{size}"', places()))
     looks = dict(zip(PICTURES, either.visit(page, PHOTOS + LOOK, (width, 800)), strict=True))
     screen = (0, 0, width, float("inf"))
     assert {name for name, look in looks.items() if outside(look["slot"], screen)} == set()
@@ -86,7 +86,9 @@ def test_the_edges_of_each_face_are_on_the_screen(
 ) -> None:
     """Not by a formula, but by the pixels of a screenshot."""
     png = tmp_path / "page.png"
-    looks = either.visit(host(web, cards(service)), PHOTOS + LOOK, (1280, 800), png)
+    looks = either.visit(
+        host(web, with_line(service, before=places())), PHOTOS + LOOK, (1280, 800), png
+    )
     screenshot = Image.open(png).convert("RGB")
     for (name, picture), look in zip(PICTURES.items(), looks, strict=True):
         seen = edges(screenshot, look["slot"])

@@ -52,6 +52,8 @@ def test_the_first_screen_has_the_child(
     script = f"const NAME = {person.nombre!r};" + PHOTOS + BOXES
     boxes = either.visit(f"{service.service}/404.html", script, screen)
     width, height = screen
+    _, top, _, bottom = boxes["face"]
+    assert bottom - top >= 160  # 10rem: a slot that gives way further shows nobody
     seen = {
         part
         for part, box in boxes.items()

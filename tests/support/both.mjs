@@ -16,12 +16,13 @@ const browser = await puppeteer.launch({
 const [page] = await browser.pages();
 const cdp = name === "firefox" ? null : await page.createCDPSession();
 
-const visit = async ({ url, width, height, media, features, script, png }) => {
+const visit = async ({ url, width, height, features, script, png, pdf }) => {
   await page.setViewport({ width, height });
-  await cdp?.send("Emulation.setEmulatedMedia", { media, features });
+  await cdp?.send("Emulation.setEmulatedMedia", { features });
   await page.goto(url);
   const value = await page.evaluate(script);
   if (png) await page.screenshot({ path: png, fullPage: true });
+  if (pdf) await page.pdf({ path: pdf, format: "a4" });
   return { value };
 };
 

@@ -49,19 +49,20 @@ class Headless:
         script: str = "",
         size: tuple[int, int] = (1280, 800),
         png: Path | None = None,
-        media: str = "",
+        pdf: Path | None = None,
         features: dict[str, str] | None = None,
     ) -> Any:
         """Load a page in a window of `size` (CSS pixels), run the body of an async function in it
-        and return what that returns (JSON); then write `png`, a picture of the whole page.
-        `media` ("print") and media `features` only in Chromium. RuntimeError where it fails."""
+        and return what that returns (JSON). Then write `png`, a picture of the whole page, and
+        `pdf`, how it is printed without backgrounds. Media `features` such as prefers-color-scheme
+        have an effect in Chromium only. RuntimeError where something fails."""
         order = {
             "url": url,
             "script": f"(async () => {{{UNTIL}{script}}})()",
             "width": size[0],
             "height": size[1],
             "png": png and str(png),
-            "media": media,
+            "pdf": pdf and str(pdf),
             "features": [{"name": k, "value": v} for k, v in (features or {}).items()],
         }
         assert self.process.stdin is not None

@@ -1,12 +1,12 @@
 """Photos of all shapes, drawn: of nobody, each with the box of its face."""
 
 import io
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
-from model import Person
 from support.api import fill, keep_photo, made_up
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
@@ -75,30 +75,24 @@ def draw(name: str) -> bytes:
     return jpeg.getvalue()
 
 
-def fill_with_pictures(database: Path, **fields: str) -> list[Person]:
-    """Make the list one person for each picture, its region that picture's name."""
-    persons = [
-        made_up(n)._replace(lugar=f"Villa Inventada, {name}", **fields)
-        for n, name in enumerate(PICTURES, 1)
-    ]
-    fill(database, persons)
-    for person, name in zip(persons, PICTURES, strict=True):
+# Who has which picture: an API asked for the region of that name gives this person.
+PERSONS = {
+    name: made_up(number)._replace(lugar=f"Villa Inventada, {name}")
+    for number, name in enumerate(PICTURES, 1)
+}
+
+
+def fill_with_pictures(database: Path) -> None:
+    """Make PERSONS the list of `database`."""
+    fill(database, list(PERSONS.values()))
+    for name, person in PERSONS.items():
         keep_photo(database, person, draw(name))
-    return persons
 
 
-def cards(
-    service: str, attributes: str = "", names: list[str] | None = None, head: str = ""
-) -> str:
-    """A page of a site with a card for each picture."""
-    places = "".join(
-        f'<div data-persona404 data-region="{name}" {attributes}></div>'
-        for name in names or PICTURES
-    )
-    return f"""<!DOCTYPE html><html lang="es"><head><meta charset="utf-8"><title>No está</title>
-    <meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>
-    <body><main><h1>No está</h1>{places}
-    <script src="{service}/embed.js" async></script></main></body></html>"""
+def places(names: Iterable[str] = PICTURES, attributes: str = "") -> str:
+    """An element for the card of each of these persons."""
+    div = f'<div data-persona404 {attributes} data-region="%s"></div>'
+    return "".join(div % name for name in names)
 
 
 # After UNTIL: `photos`, the <img> of each place, loaded.
