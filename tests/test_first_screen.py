@@ -14,12 +14,12 @@ pytestmark = pytest.mark.slow
 
 SCREENS = [(390, 664), (360, 640), (1280, 800)]
 FACE_AND_NAME = ["face", "name"]
-LONG_NAME = "Maximiliana Guadalupe Imaginaria de los Ángeles Fernández-Supuesto Inventada Ejemplo"
-LONG_PLACE = "Villa Inventada del Monte Imaginario, Departamento Supuesto Mayor, Provincia Ficticia"
+THREE_LINES = "Maximiliana Guadalupe Imaginaria de los Ángeles Inventada"
+TWO_LINES = "Villa Inventada del Monte Imaginario, Provincia Ficticia"
 PERSONS = {
     "ordinary": (made_up(1), [*FACE_AND_NAME, "facts", "button"]),
-    "long name": (made_up(1)._replace(nombre=LONG_NAME), FACE_AND_NAME),
-    "long place": (made_up(1)._replace(lugar=LONG_PLACE), FACE_AND_NAME),
+    "name of three lines": (made_up(1)._replace(nombre=THREE_LINES), FACE_AND_NAME),
+    "place of two lines": (made_up(1)._replace(lugar=TWO_LINES), FACE_AND_NAME),
 }
 # Left, top, right and bottom of each part, in CSS pixels of the window; null if it is not there.
 BOXES = """
