@@ -141,7 +141,7 @@ def photograph(browser: Headless, folder: Path, site: Web, services: dict[str, s
 
     for title, (width, shown, style, features) in SHEETS.items():
         page = with_line(services["everybody"], before=sheet(width, shown, style))
-        shoot(title, host(site, page), SETTLED + END_OF_MAIN, (1376, 2400), features)
+        shoot(title, host(site, page), SETTLED + END_OF_MAIN, (1376, 800), features)
     for title, (name, size, features) in SCREENS.items():
         script = f"{SETTLED} return {size[1]};"
         shoot(title, f"{services[name]}/404.html", script, size, features)
