@@ -52,10 +52,10 @@ def fill(database: Path, persons: list[Person], ended: str | None = None) -> Non
         )
 
 
-def keep_photo(database: Path, person: Person) -> None:
-    """Let the service have a photo of a stored person: one pixel."""
+def keep_photo(database: Path, person: Person, photo: bytes = app.PIXEL) -> None:
+    """Let the service have a photo of a stored person: one pixel, if no other is given."""
     with open_database(database, 5) as db, transaction(db):
-        row = (person.id, person.nombre, person.fecha, person.foto, person.id, app.PIXEL)
+        row = (person.id, person.nombre, person.fecha, person.foto, person.id, photo)
         db.execute("INSERT INTO photo VALUES (?, ?, ?, ?, 1, ?, ?)", row)
 
 
