@@ -28,7 +28,7 @@
     * { box-sizing: border-box; margin: 0 }
     slot { display: block }
     section {
-      all: initial; color: inherit; display: block; container-type: inline-size; direction: ltr;
+      all: initial; color: inherit; display: block; direction: ltr;
       max-width: 40em; margin: 1em auto;
       font: medium/1.4 var(--persona404-font, system-ui, sans-serif);
     }
@@ -39,6 +39,7 @@
       --accent: var(--persona404-accent, #b3261e); --radius: var(--persona404-radius, 14px);
       overflow: hidden; overflow-wrap: break-word; color: var(--ink); background: var(--paper);
       border: 1px solid #8888; border-radius: var(--radius); margin-top: .5em;
+      container-type: inline-size;
     }
     .light { --ink: #1c1b1a; --paper: #fff }
     .dark { --ink: #f3f0ec; --paper: #1c1b1a }
@@ -58,7 +59,7 @@
     }
     img { display: block; width: 100%; height: var(--height); object-fit: contain }
     .text { flex: 6 1 18em; min-width: 0; padding: .8em 1.2em .3em }
-    h3 { font-size: 1.5em; line-height: 1.12; scroll-margin-top: 400px }
+    h3 { font-size: clamp(1.1em, 7cqi, 1.5em); line-height: 1.12; scroll-margin-top: 400px }
     a, button {
       display: inline-flex; align-items: center; justify-content: center;
       min-height: 44px; padding: .3em .5em; font: inherit; color: inherit;
@@ -72,7 +73,7 @@
     .do { color: #fff; background: var(--accent); outline-color: var(--accent) }
     footer { font-size: .85em }
     .small .body { flex-wrap: nowrap; gap: .8em; padding: .8em; font-size: .9em }
-    .small .photo { --height: 7.5em; flex: none; width: 6em }
+    .small .photo { --height: 7.5em; flex: none; align-self: flex-start; width: 6em }
     .small .text { flex: 1; padding: 0 }
     .small .do, .small .call { display: inline-flex; margin-right: 1em }
     .small .more, .small .back { display: none }
@@ -86,7 +87,7 @@
     @media print {
       article { --ink: #000; --paper: #fff }
       header { color: #000 }
-      .do, .more, .back { display: none }
+      .do, .more, .back { display: none !important }
     }`;
 
   // An <img name="body"> of the page hides document.body.
