@@ -125,7 +125,7 @@ def test_a_missing_page_shows_a_child_and_counts(
     view_of(page, lambda: answers.append(page.goto(f"{wordpress.address}/no-hay/")))
     assert answers[0].status == 404
     assert text in page.locator("body").inner_text()
-    card = page.locator("article:has(h2)", has_text="Inventada").last
+    card = page.locator("article", has_text="Inventada").last
     assert card.locator("img").evaluate("image => image.naturalWidth") > 100
     assert page.locator("[data-persona404]").count() == 1
     assert page.locator("main [data-persona404] + script + h1").count() == 1
@@ -143,7 +143,7 @@ def test_the_first_screen_has_face_name_facts_and_button(
     set_options(wordpress, address=service, lang="es")
     page = visit("about:blank", viewport={"width": width, "height": height})
     page.goto(f"{wordpress.address}/no-hay/")
-    for part in (".photo", "h2:has-text('Inventada')", "p:has-text('2024')", "a.do"):
+    for part in (".photo", ":is(h2, h3):has-text('Inventada')", "p:has-text('2024')", "a.do"):
         box = page.locator("[data-persona404]").locator(part).bounding_box()
         assert 0 <= box["y"] < box["y"] + box["height"] <= height, part
 
@@ -159,7 +159,7 @@ def test_on_a_telephone_the_card_has_a_margin_or_the_theme_s_wider_one(
     set_options(wordpress, address=service, place=place)
     page = visit("about:blank", viewport={"width": 360, "height": 640})
     page.goto(f"{wordpress.address}/no-hay/")
-    box = page.locator("article:has(h2)", has_text="Inventada").last.bounding_box()
+    box = page.locator("article", has_text="Inventada").last.bounding_box()
     assert (box["x"], 360 - box["x"] - box["width"]) == (margin, margin)
 
 
@@ -281,8 +281,7 @@ def test_settings_are_saved_and_shown(
     assert stored(wordpress) == {"address": service, "place": "below", **options}
     with admin.expect_popup() as popup:
         admin.get_by_role("link", name="Preview").click()
-    popup.value.get_by_role("link", name="Tenho informações").wait_for()
-    assert popup.value.locator("[data-persona404]").get_attribute("data-size") == "small"
+    popup.value.locator("[data-persona404][data-size=small][data-lang=pt] a.do").wait_for()
 
 
 def test_a_service_that_is_down_keeps_nobody_from_other_changes(

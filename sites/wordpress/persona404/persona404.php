@@ -119,7 +119,7 @@ function persona404_card() {
 }
 
 /**
- * The card between marks on a 404 page; "" elsewhere.
+ * The card on a 404 page, between marks; "" elsewhere.
  */
 function persona404_marked() {
 	$card = is_404() ? persona404_card() : '';
@@ -127,7 +127,7 @@ function persona404_marked() {
 }
 
 /**
- * Print that.
+ * Print the card on a 404 page.
  */
 function persona404_print() {
 	echo persona404_marked(); // phpcs:ignore WordPress.Security.EscapeOutput -- it is escaped there.
@@ -219,13 +219,10 @@ function persona404_fault( $address ) {
 	);
 	$answer = wp_remote_get( "$address/api/stats", $asked );
 	if ( is_wp_error( $answer ) ) {
-		$names = array(
-			6  => 'no-name',
-			51 => 'no-trust',
-			60 => 'no-trust',
-		);
-		sscanf( $answer->get_error_message(), 'cURL error %d', $number );
-		return persona404_text( $names[ $number ] ?? 'no-answer' ) . ' (' . $answer->get_error_message() . ')';
+		$said = $answer->get_error_message();
+		$name = preg_match( '~certificate~i', $said ) ? 'no-trust' : 'no-answer';
+		$name = preg_match( '~resolve host|getaddrinfo~i', $said ) ? 'no-name' : $name;
+		return persona404_text( $name ) . " ($said)";
 	}
 	$code  = wp_remote_retrieve_response_code( $answer );
 	$stats = json_decode( wp_remote_retrieve_body( $answer ), true );
@@ -297,16 +294,10 @@ function persona404_page() {
 }
 
 /**
- * Say which option there is, and who checks it.
- */
-function persona404_register() {
-	register_setting( 'persona404', 'persona404', array( 'sanitize_callback' => 'persona404_check' ) );
-}
-
-/**
- * Add the page to the menu.
+ * Say which option there is and who checks it, and add the page to the menu.
  */
 function persona404_menu() {
+	register_setting( 'persona404', 'persona404', array( 'sanitize_callback' => 'persona404_check' ) );
 	add_options_page( 'persona404', 'persona404', 'manage_options', 'persona404', 'persona404_page' );
 }
 
@@ -320,6 +311,5 @@ function persona404_links( $links ) {
 	return array_merge( array( $link ), $links );
 }
 
-add_action( 'admin_init', 'persona404_register' );
 add_action( 'admin_menu', 'persona404_menu' );
 add_filter( 'plugin_action_links_' . plugin_basename( __FILE__ ), 'persona404_links' );
