@@ -1,5 +1,6 @@
 """A real WordPress with MariaDB, from Debian's packages, on http://www.sitio.example:PORT."""
 
+import json
 import os
 import shutil
 import signal
@@ -114,6 +115,17 @@ class WordPress:
         done = subprocess.run(["php", "-r", load + code], capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         return done.stdout
+
+    def each(self, values: list[str], expression: str) -> list[str]:
+        """What a PHP expression makes of each value, which is `$it`."""
+        file = self.folder / "values.json"
+        file.write_text(json.dumps(values))
+        values_of = f"json_decode( file_get_contents( '{file}' ) )"
+        of_one = f"function ( $it ) {{ return {expression}; }}"
+        made: list[str] = json.loads(
+            self.php(f"echo json_encode( array_map( {of_one}, {values_of} ) );")
+        )
+        return made
 
     def notices(self) -> list[str]:
         """What PHP had to say, but for WordPress's own code, which is older than this PHP."""
