@@ -425,7 +425,7 @@ def test_the_downloaded_404_page_works_elsewhere(home: Home, visit: Visit, web: 
     with page.expect_download() as download:
         page.get_by_role("link", name="Descarga una ya hecha").click()
     html = Path(download.value.path()).read_text()
-    visit(host(web, html)).get_by_text("Persona 7 Inventada").wait_for()
+    visit(host(web, html)).get_by_role("heading", name="Persona 7 Inventada").wait_for()
 
 
 # --- Figures and footer --------------------------------------------------------------
