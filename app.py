@@ -11,6 +11,7 @@ The settings are environment variables (docs/operating.md). Only sync.py reads a
 import functools
 import gzip
 import hmac
+import io
 import json
 import logging
 import os
@@ -19,12 +20,14 @@ import signal
 import sys
 import threading
 import time
+import zipfile
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import datetime
 from email.utils import format_datetime
 from hashlib import blake2b, sha256
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -68,6 +71,7 @@ HTML = {"Content-Type": "text/html; charset=utf-8"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
 WORDS = {"Content-Type": "application/json", "Cache-Control": "max-age=3600"}
 ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
+ZIP = {"Content-Type": "application/zip"}
 SITES_SHOWN = 1000
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
 PIXEL = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")  # transparent GIF
@@ -105,6 +109,9 @@ class API(Bottle):
         self.get("/words.json", callback=static_file("words.json", WORDS))
         self.get("/icon.svg", callback=static_file("icon.svg", ICON))
         self.get("/openapi.json", callback=static_file("openapi.json", JSON))
+        self.get("/home.json", callback=static_file("home.json", JSON))
+        plugin = zip_of(HERE / "sites" / "wordpress" / "persona404")
+        self.get("/persona404.zip", callback=lambda: revalidated(plugin, ZIP))
 
     def wsgi(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """Answer a request with what all addresses have in common."""
@@ -410,6 +417,17 @@ def static_file(
         return revalidated(body, headers)
 
     return send
+
+
+def zip_of(folder: Path) -> bytes:
+    """A ZIP file of the files in `folder`, under its name: the same bytes at each start."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(folder.iterdir()):
+            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")  # dated 1980
+            entry.external_attr = 0o644 << 16
+            file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return archive.getvalue()
 
 
 def page_policy(html: bytes) -> str:

@@ -1,9 +1,11 @@
 """The API through WSGI; test_waitress.py asks a few of the same through sockets."""
 
 import gzip
+import io
 import json
 import re
 import threading
+import zipfile
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,7 +17,7 @@ from serve.nightly import NotNow, Synchroniser
 from store.database import open_database, transaction
 from store.hidden import hide
 from store.persons import write_persons
-from support import KEY
+from support import KEY, ROOT
 from support.api import ABOUT, Api, ask_wsgi, fill, made_up
 
 FIELDS = ["id", "nombre", "fecha", "edad", "lugar", "foto", "url"]
@@ -363,6 +365,8 @@ def test_a_wrong_number_of_days(api: Api, days: str) -> None:
         ("/embed.js", "text/javascript; charset=utf-8"),
         ("/icon.svg", "image/svg+xml"),
         ("/openapi.json", "application/json"),
+        ("/home.json", "application/json"),
+        ("/persona404.zip", "application/zip"),
     ],
 )
 def test_a_page_is_revalidated_and_not_indexed(api: Api, path: str, kind: str) -> None:
@@ -473,6 +477,16 @@ def test_what_age_and_date_mean_costs_a_page_nothing_unless_it_differs(filled: P
         for path in ("/", "/embed.js"):
             page = Api(filled, about=about).ask(path).body
             assert (b'"edad_de":"hoy","fecha_de":"publicacion"' in page) == told
+
+
+def test_the_plugin_is_the_folder_and_the_same_at_each_start(filled: Path, api: Api) -> None:
+    body = api.ask("/persona404.zip").body
+    assert Api(filled).ask("/persona404.zip").body == body
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    folder = ROOT / "sites" / "wordpress"
+    paths = [path for path in folder.glob("persona404/**/*") if path.is_file()]
+    assert files == {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
 def test_browsers_keep_the_script_for_an_hour(api: Api) -> None:

@@ -51,7 +51,7 @@ def browser(photos: Web) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Any:
     """The page that all tests share: a new one takes longer than most tests."""
-    return browser.new_context(ignore_https_errors=True).new_page()
+    return browser.new_context(ignore_https_errors=True, locale="es").new_page()
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def visit(browser: Any, tab: Any) -> Iterator[Visit]:
     def open_page(url: str, **options: Any) -> Any:
         page = tab
         if options or pages:
+            options = {"locale": "es", **options}
             page = browser.new_context(ignore_https_errors=True, **options).new_page()
         pages.append(page)
         page.set_default_timeout(30_000)
