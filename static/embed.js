@@ -1,7 +1,8 @@
-// Shows a missing child in each <div data-persona404>, else at the end of the body.
+// A missing child in each <div data-persona404>, or at the page's end.
 (() => {
   const ABOUT = {};
-  const WORDS = { // words.json has more
+  const WORDS = {
+    __proto__: null,
     es: {
       sought: "Se busca", demo: "Ejemplo: esta persona no existe",
       lead: "| tampoco.", anyone: "Esta persona", help: "¿Puedes ayudar?", photo: "Foto de |",
@@ -33,7 +34,7 @@
       font: medium/1.4 var(--persona404-font, system-ui, sans-serif);
     }
     section > * { font-size: max(1em, 1rem) }
-    article { /* dark on a page with light text */
+    article { /* dark if the page's text is light */
       --ink: var(--persona404-ink, oklch(from currentcolor clamp(.22, 99 * (l - .7), .96) 0 0));
       --paper: var(--persona404-paper, oklch(from currentcolor clamp(.22, 99 * (.7 - l), 1) 0 0));
       --accent: var(--persona404-accent, #b3261e); --radius: var(--persona404-radius, 14px);
@@ -43,7 +44,7 @@
     }
     .light { --ink: #1c1b1a; --paper: #fff }
     .dark { --ink: #f3f0ec; --paper: #1c1b1a }
-    header, footer, .body {
+    header, footer, .body, .more {
       display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline;
     }
     header { padding: .5em 1.2em; font-size: .8em; color: #fff; background: var(--accent) }
@@ -59,7 +60,10 @@
     }
     img { display: block; width: 100%; height: var(--height); object-fit: contain }
     .text { flex: 6 1 18em; min-width: 0; padding: .8em 1.2em .3em }
-    h3 { font-size: clamp(1.1em, 7cqi, 1.5em); line-height: 1.12; scroll-margin-top: 400px }
+    h3 {
+      margin-bottom: .2em; font-size: clamp(1.1em, 7cqi, 1.5em); line-height: 1.12;
+      scroll-margin-top: 300px;
+    }
     a, button {
       display: inline-flex; align-items: center; justify-content: center;
       min-height: 44px; padding: .3em .5em; font: inherit; color: inherit;
@@ -72,6 +76,7 @@
     }
     .do { color: #fff; background: var(--accent); outline-color: var(--accent) }
     footer { font-size: .85em }
+    footer a { padding: 0 }
     .small .body { flex-wrap: nowrap; gap: .8em; padding: .8em; font-size: .9em }
     .small .photo { --height: 7.5em; flex: none; align-self: flex-start; width: 6em }
     .small .text { flex: 1; padding: 0 }
@@ -90,14 +95,13 @@
       .do, .more, .back { display: none !important }
     }`;
 
-  // An <img name="body"> of the page hides document.body.
+  // <img name="body"> would hide document.body.
   const page = (name) => Reflect.get(Document.prototype, name, document);
   const html = page("documentElement");
   const script = page("currentScript");
-  if (!/^http/.test(script?.src)) throw "persona404: load embed.js with <script src>";
   const service = new URL(".", script.src).href;
 
-  // Nothing of the page's Object.prototype.
+  // Without the page's own Object.prototype.
   const plain = (own) => ({ __proto__: null, ...own });
   const about = plain(ABOUT);
 
@@ -126,11 +130,10 @@
     let lang = ["", option("lang"), html.lang, ...navigator.languages, "es"]
       .join(" ").match(/ (es|en|pt|it|fr)/i)[1].toLowerCase();
     let words = WORDS[lang];
-    let root, section, note;
-    let shown, answered, failed, asking;
+    let root, note;
+    let shown, drawn, answered, failed, asking;
     let half, unseen, timer;
 
-    // Words, with a value for each "|".
     const say = (key, ...values) =>
       words[key].split("|").flatMap((part, n) => [part, values[n] ?? ""]);
     const long = (date) => date.toLocaleDateString(lang, plain({ dateStyle: "long" }));
@@ -162,27 +165,29 @@
 
     const draw = ([person, modified]) => {
       const { id, nombre, foto, url } = person;
+      const days = daysSince(modified);
       const lines = Object.values(person).join("\n");
       if (!/^.+-\d+(\n.+){3}\n.*(\nhttps:.+){2}$/.test(lines)) throw lines;
+      answered = Date.now();
+      failed = false;
+      const all = lines + modified + days;
+      if (all === drawn) return;
+      drawn = all;
       const { title, website, phone, demo, photos } = about;
 
-      // No name: a message outlives the search.
-      const text = [demo && words.demo, words.sought, words.help].filter(Boolean).join(". ");
-      const share = navigator.share
-        ? element("button", {
-          onclick: () => navigator.share(plain({ text, url })).catch(() => {}),
-        }, words.share)
-        : link("https://wa.me/?text=" + encodeURIComponent(`${text} ${url}`), words.share);
+      const home = option("home") || "/";
+      const childPage = `${service}p/${id}`;
+      const share = navigator.share ? element("button", {
+        onclick: () => navigator.share(plain({ url: childPage })).catch(() => {}),
+      }, words.share) : link(childPage, words.share);
 
-      const days = daysSince(modified);
       const read = days > 1 ? say("old", long(new Date(modified))) : say("read",
         new Intl.RelativeTimeFormat(lang, plain({ numeric: "auto" })).format(-days, "day"));
-      const home = option("home") || "/";
 
       const photo = element("div", { className: "photo" }, element("img", {
         alt: say("photo", nombre).join(""),
         referrerPolicy: "no-referrer",
-        loading: "lazy", // else it delays the page's load event
+        loading: "lazy", // the page's load does not wait
         onerror: ({ target }) => target.remove(),
         src: photos ? `${service}foto/${id}?nombre=${encodeURIComponent(nombre)}` : foto,
       }));
@@ -207,13 +212,14 @@
 
       if (!root) attach();
       const focused = root.activeElement;
-      section.replaceChildren(option("lead") && lead, card);
+      const ariaLabel = `${words.sought}: ${nombre}`;
+      root.replaceChildren(
+        element("section", { lang, ariaLabel }, option("lead") && lead, card));
       if (focused) heading.focus();
       clearTimeout(timer);
       unseen ||= id !== shown;
       shown = id;
-      answered = Date.now();
-      failed = half = false;
+      half = false;
       sight.disconnect();
       sight.observe(photo);
     };
@@ -223,8 +229,6 @@
       sheet.replaceSync(STYLE);
       root = place.attachShadow(plain({ mode: "open" }));
       root.adoptedStyleSheets = [sheet];
-      section = element("section", { lang, ariaLabel: words.sought });
-      root.append(section);
       addEventListener("visibilitychange", () => { watch(); check(); });
       addEventListener("pageshow", ({ persisted }) => {
         if (persisted) answered = 0;
@@ -233,7 +237,7 @@
       setInterval(check, 5000);
     };
 
-    // A view: half of the picture, for a second, in a visible tab.
+    // A view: half of the picture for a second.
     const watch = () => {
       clearTimeout(timer);
       if (!half || !unseen || page("hidden")) return;
@@ -250,32 +254,34 @@
     }, plain({ threshold: 0.5 }));
 
     const leave = () => {
+      const focused = root.activeElement;
       const slot = element("slot", { tabIndex: -1 });
-      section.replaceWith(slot);
-      slot.focus();
-      shown = "";
+      root.replaceChildren(slot);
+      if (focused) slot.focus();
+      shown = drawn = "";
     };
 
     const show = async () => {
       if (asking) return;
       asking = true;
       try {
-        words ??= await get("words.json").then(([all]) => all[lang]).catch(() => WORDS[lang = "es"]);
-        const region = option("region");
+        words ??= await get("words.json").then(([all]) => all[lang])
+          .catch(() => WORDS[lang = "es"]);
+        const region = option("region") && "?region=" + encodeURIComponent(option("region"));
         let answer;
         let tries = 3;
-        do answer = await get("api/persona-random" + (region && "?region=" + encodeURIComponent(region)));
+        do answer = await get("api/persona-random" + region);
         while (answer[0].id === shown && --tries);
         if (!tries) throw shown;
         draw(answer);
       } catch (why) {
-        if (shown && why === 404) leave(); // nobody is sought any more
+        if (shown && why === 404) leave();
         else if (shown) note.replaceChildren(...say("sorry"));
       }
       asking = false;
     };
 
-    // No child is shown for ten minutes without the service's word.
+    // Ten minutes without the service's word, and the child is gone.
     const check = async () => {
       if (!shown || asking || !place.isConnected || page("hidden") || Date.now() - answered < 57e4)
         return;
@@ -287,6 +293,7 @@
         failed = true;
       }
       asking = false;
+      if (!shown) show();
     };
     show();
   };
@@ -297,7 +304,7 @@
     const places = html.querySelectorAll("[data-persona404]");
     if (own && (places.length > 1 || location.pathname !== pathname)) own.remove();
     for (const place of places) {
-      if (!place.persona404) start(place); // else another script has
+      if (!place.persona404) start(place);
       place.persona404 = true;
     }
   };
