@@ -11,7 +11,6 @@ The settings are environment variables (docs/operating.md). Only sync.py reads a
 import functools
 import gzip
 import hmac
-import io
 import json
 import logging
 import os
@@ -20,14 +19,12 @@ import signal
 import sys
 import threading
 import time
-import zipfile
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from datetime import datetime
 from email.utils import format_datetime
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -39,6 +36,7 @@ from names import region_of
 from serve.alerts import Alerts
 from serve.health import faults
 from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
+from serve.pages import page_policy, read_static, zip_of
 from serve.views import Views, host_name, is_public, is_visit
 from settings import HERE, About, Settings, read_settings, set_up_process
 from store.database import DatabaseUnavailable, Reader, open_register
@@ -69,7 +67,7 @@ OPTIONS_HEADERS = [
 JSON = {"Content-Type": "application/json"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
-WORDS = {"Content-Type": "application/json", "Cache-Control": "max-age=3600"}
+WORDS = {**JSON, "Cache-Control": "max-age=3600"}
 ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
 ZIP = {"Content-Type": "application/zip"}
 SITES_SHOWN = 1000
@@ -400,12 +398,8 @@ def problem(
 def static_file(
     name: str, headers: dict[str, str], about: About | None = None
 ) -> Callable[[], bytes]:
-    """A route's function for a file of static/, with `about` in its script. It is read now: one
-    that is missing stops the start, and no request waits for the disk."""
-    body = (HERE / "static" / name).read_bytes()
-    known = {key: text for key, text in about._asdict().items() if text} if about else {}
-    in_script = to_json(known).replace(b"<", b"\\u003c")
-    body = body.replace(b"const ABOUT = {};", b"const ABOUT = %b;" % in_script)
+    """A route's function for a file of static/, with `about` in its script."""
+    body = read_static(name, about)
     headers = {**headers, "Vary": "Accept-Encoding"}
     if name.endswith(".html"):
         headers["Content-Security-Policy"] = page_policy(body)
@@ -417,32 +411,6 @@ def static_file(
         return revalidated(body, headers)
 
     return send
-
-
-def zip_of(folder: Path) -> bytes:
-    """A ZIP file of the files in `folder`, under its name: the same bytes at each start."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        for path in sorted(folder.iterdir()):
-            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")  # dated 1980
-            entry.external_attr = 0o644 << 16
-            file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return archive.getvalue()
-
-
-def page_policy(html: bytes) -> str:
-    """A Content-Security-Policy: this service's scripts and answers, the page's own inline scripts
-    and styles by their hashes, https images, and nothing else."""
-
-    def hashes(tag: str) -> str:
-        inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
-        return "".join(f" 'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
-
-    return (
-        f"default-src 'none'; script-src 'self'{hashes('script')}; style-src{hashes('style')};"
-        " connect-src 'self'; img-src 'self' https:;"
-        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
 
 
 # --- The service ---------------------------------------------------------------------

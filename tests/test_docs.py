@@ -70,7 +70,7 @@ def test_each_curl_prints_what_its_page_says(
     register: Register, service: Callable[..., Service]
 ) -> None:
     commands = consoles(README) + consoles(PAGES["docs/api.md"])
-    assert len(commands) == 9
+    assert len(commands) == 10
     demo = ROOT / "registers" / "demo.toml"
     assert "24 active" in call_sync(demo, register.database).stdout  # none runs at the trigger
     running = service(REGISTER=str(demo), API_KEY=KEY).serving()

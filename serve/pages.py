@@ -1,0 +1,46 @@
+"""The files of static/ as visitors get them, and the plugin as a ZIP file. Read at the start: one
+that is missing stops it, and no request waits for the disk."""
+
+import io
+import json
+import re
+import zipfile
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from settings import HERE, About
+
+
+def read_static(name: str, about: About | None = None) -> bytes:
+    """A file of static/, with what is known of `about` in its script."""
+    known = {key: text for key, text in about._asdict().items() if text} if about else {}
+    in_script = json.dumps(known, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
+    body = (HERE / "static" / name).read_bytes()
+    return body.replace(b"const ABOUT = {};", b"const ABOUT = %b;" % in_script.encode())
+
+
+def page_policy(html: bytes) -> str:
+    """A Content-Security-Policy: this service's scripts and answers, the page's own inline scripts
+    and styles by their hashes, https images, and nothing else."""
+
+    def hashes(tag: str) -> str:
+        inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
+        return "".join(f" 'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
+
+    return (
+        f"default-src 'none'; script-src 'self'{hashes('script')}; style-src{hashes('style')};"
+        " connect-src 'self'; img-src 'self' https:;"
+        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def zip_of(folder: Path) -> bytes:
+    """A ZIP file of the files in `folder`, under its name: the same bytes at each start."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(folder.iterdir()):
+            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")  # dated 1980
+            entry.external_attr = 0o644 << 16
+            file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return archive.getvalue()
