@@ -8,10 +8,6 @@
 The settings are environment variables (docs/operating.md). Only sync.py reads a register's pages.
 """
 
-import functools
-import gzip
-import hmac
-import json
 import logging
 import os
 import re
@@ -21,24 +17,31 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Callable
-from datetime import datetime
-from email.utils import format_datetime
-from hashlib import blake2b
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
 import waitress
-from bottle import Bottle, HTTPError, HTTPResponse, request, response
+from bottle import Bottle, HTTPError, request, response
 
 from model import SettingError
 from names import region_of
 from serve.alerts import Alerts
+from serve.answers import (
+    answer,
+    answer_person,
+    header,
+    number,
+    parameter,
+    problem,
+    require_key,
+    revalidated,
+    to_json,
+)
 from serve.health import faults
 from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
-from serve.pages import page_policy, read_static, zip_of
+from serve.pages import static_file, zip_of
 from serve.views import Views, host_name, is_public, is_visit
-from settings import HERE, About, Settings, read_settings, set_up_process
+from settings import HERE, Settings, read_settings, set_up_process
 from store.database import DatabaseUnavailable, Reader, open_register
 from store.views import KEPT_DAYS, VIEWS_BY_SITE, utc_day
 
@@ -241,7 +244,7 @@ class API(Bottle):
     def sites(self) -> bytes:
         """How often each site showed somebody in the last `days` days (UTC), today's included,
         most seen first, SITES_SHOWN at most. For the operator."""
-        self.require_key()
+        require_key(self.settings.api_key, "API_KEY")
         days = min(number("days", 30), KEPT_DAYS)
         if not self.adding_up.acquire(blocking=False):  # a long sum may keep one thread, no more
             raise problem(503, "The views are being added up for another request: ask again.")
@@ -255,7 +258,7 @@ class API(Bottle):
 
     def trigger(self) -> bytes:
         """Start a synchronisation. For the operator."""
-        self.require_key()
+        require_key(self.settings.api_key, "API_KEY")
         try:
             self.synchroniser.trigger()
         except NotNow as error:
@@ -288,16 +291,6 @@ class API(Bottle):
             raise problem(503, " ".join(wrong.values()), **facts)
         return answer(to_json({"status": "ok", **facts}))
 
-    def require_key(self) -> None:
-        """Refuse a request without the API key in a header."""
-        if self.settings.api_key is None:
-            raise problem(503, "This service has no API key; its operator sets API_KEY.")
-        scheme, _, token = header("AUTHORIZATION").partition(" ")
-        sent = header("X_API_KEY") or (token.strip() if scheme.lower() == "bearer" else "")
-        if not hmac.compare_digest(sent.encode("latin-1"), self.settings.api_key.encode()):
-            detail = "A valid key is needed in X-API-Key or Authorization: Bearer."
-            raise problem(401, detail, {"WWW-Authenticate": 'Bearer realm="persona404"'})
-
 
 quiet_until: dict[str, float] = {}  # when a fault is logged again: time.monotonic(), by text
 
@@ -317,100 +310,6 @@ def database_faults_to_503(callback: Callable[..., Any]) -> Callable[..., Any]:
             raise problem(503, detail) from None
 
     return answer_or_refuse
-
-
-# --- Requests and answers ------------------------------------------------------------
-
-
-def parameter(name: str, default: str | None = None) -> str:
-    """The query parameter `name`. Missing without a default, given twice or no UTF-8: 400."""
-    values = request.environ["persona404.query"].get(name, [default])
-    if values == [None]:
-        raise problem(400, f"{name}: is missing.")
-    if len(values) > 1:
-        raise problem(400, f"{name}: is given twice.")
-    try:
-        return values[0].encode("latin-1").decode()
-    except UnicodeDecodeError:
-        raise problem(400, f"{name}: is not UTF-8.") from None
-
-
-def number(name: str, default: int) -> int:
-    """A query parameter that is a whole number from 1, in decimal ASCII digits."""
-    text = parameter(name, str(default))
-    if not re.fullmatch("[0-9]{1,1000}", text) or int(text) == 0:
-        raise problem(400, f"{name}: must be a whole number from 1.")
-    return int(text)
-
-
-def header(name: str) -> str:
-    """A header of the request, each byte one character; "" without it. `name` as WSGI has it,
-    such as USER_AGENT. Bottle's own headers fail on bytes that are no UTF-8."""
-    return str(request.environ.get("HTTP_" + name, ""))
-
-
-def to_json(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def answer(body: bytes, media_type: str = "application/json") -> bytes:
-    # Bottle's HTTPResponse would cost as much as a SELECT.
-    response.set_header("Content-Type", media_type)
-    response.set_header("Cache-Control", "no-store")
-    return body
-
-
-def answer_person(json: str, read: str) -> bytes:
-    """A person; `Last-Modified` is the end of the last good run, for cards to say it."""
-    response.set_header("Last-Modified", http_date(read))
-    return answer(json.encode())
-
-
-@functools.lru_cache(1)
-def http_date(utc: str) -> str:
-    """A moment of the database in the form of RFC 9110, 5.6.7."""
-    return format_datetime(datetime.fromisoformat(utc), usegmt=True)
-
-
-def revalidated(body: bytes, headers: dict[str, str]) -> bytes:
-    """An answer that caches may keep but must ask about: ETag, 304 (RFC 9110, 13.1.2)."""
-    # 128 bits: the page without a hidden child never has the tag of the page with the child.
-    tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
-    for name, value in {"Cache-Control": "no-cache", "ETag": tag, **headers}.items():
-        response.set_header(name, value)
-    tags = [text.strip().removeprefix("W/") for text in header("IF_NONE_MATCH").split(",")]
-    if tag not in tags and "*" not in tags:
-        return body
-    response.status = 304
-    return b""
-
-
-def problem(
-    status: int, detail: str, headers: dict[str, str] | None = None, **more: object
-) -> HTTPResponse:
-    """An error as `application/problem+json` (RFC 9457), to be raised."""
-    title = HTTPStatus(status).phrase
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    common = {"Content-Type": "application/problem+json", "Cache-Control": "no-store"}
-    return HTTPResponse(to_json(body), status, {**common, **(headers or {})})
-
-
-def static_file(
-    name: str, headers: dict[str, str], about: About | None = None
-) -> Callable[[], bytes]:
-    """A route's function for a file of static/, with `about` in its script."""
-    body = read_static(name, about)
-    headers = {**headers, "Vary": "Accept-Encoding"}
-    if name.endswith(".html"):
-        headers["Content-Security-Policy"] = page_policy(body)
-    zipped = gzip.compress(body, mtime=0)
-
-    def send() -> bytes:
-        if re.search(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", header("ACCEPT_ENCODING")):
-            return revalidated(zipped, {**headers, "Content-Encoding": "gzip"})
-        return revalidated(body, headers)
-
-    return send
 
 
 # --- The service ---------------------------------------------------------------------

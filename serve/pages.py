@@ -1,15 +1,36 @@
 """The files of static/ as visitors get them, and the plugin as a ZIP file. Read at the start: one
 that is missing stops it, and no request waits for the disk."""
 
+import gzip
 import io
 import json
 import re
 import zipfile
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
+from serve.answers import header, revalidated
 from settings import HERE, About
+
+
+def static_file(
+    name: str, headers: dict[str, str], about: About | None = None
+) -> Callable[[], bytes]:
+    """A route's function for a file of static/, with `about` in its script."""
+    body = read_static(name, about)
+    headers = {**headers, "Vary": "Accept-Encoding"}
+    if name.endswith(".html"):
+        headers["Content-Security-Policy"] = page_policy(body)
+    zipped = gzip.compress(body, mtime=0)
+
+    def send() -> bytes:
+        if re.search(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", header("ACCEPT_ENCODING")):
+            return revalidated(zipped, {**headers, "Content-Encoding": "gzip"})
+        return revalidated(body, headers)
+
+    return send
 
 
 def read_static(name: str, about: About | None = None) -> bytes:
