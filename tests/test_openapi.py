@@ -179,9 +179,10 @@ def ask_as_described(api: Api, method: str, path: str) -> Reply:
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_the_examples_of_the_parameters_are_answered(
-    database: Path, method: str, path: str
+    demo: Path, tmp_path: Path, method: str, path: str
 ) -> None:
-    assert ask_as_described(api_over(database), method, path).status in (200, 202)
+    copy = shutil.copy(demo, tmp_path)  # a hide changes it
+    assert ask_as_described(api_over(copy), method, path).status in (200, 202)
 
 
 @pytest.mark.parametrize(
