@@ -181,7 +181,7 @@ def ask_as_described(api: Api, method: str, path: str) -> Reply:
 def test_the_examples_of_the_parameters_are_answered(
     demo: Path, tmp_path: Path, method: str, path: str
 ) -> None:
-    copy = shutil.copy(demo, tmp_path)  # a hide changes it
+    copy = Path(shutil.copy(demo, tmp_path))  # a hide changes it
     assert ask_as_described(api_over(copy), method, path).status in (200, 202)
 
 
