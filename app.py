@@ -39,10 +39,11 @@ from serve.answers import (
 )
 from serve.health import faults
 from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
-from serve.pages import static_file, zip_of
+from serve.pages import qr_code, static_file, zip_of
 from serve.views import Views, host_name, is_public, is_visit
 from settings import HERE, Settings, read_settings, set_up_process
-from store.database import DatabaseUnavailable, Reader, open_register
+from store.database import DatabaseUnavailable, Reader, empty_wal, open_database, open_register
+from store.hidden import TooManyHides, hide
 from store.views import KEPT_DAYS, VIEWS_BY_SITE, utc_day
 
 WAITRESS = {
@@ -63,17 +64,21 @@ COMMON_HEADERS = [
     ("X-Content-Type-Options", "nosniff"),
     ("X-Robots-Tag", "noindex"),
 ]
+STAFF_PATHS = re.compile("/panel|/api/personas/[^/]+/hide")  # no other site may ask these
+STAFF_HEADERS = COMMON_HEADERS[2:]
 OPTIONS_HEADERS = [
     ("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS"),
     ("Access-Control-Allow-Headers", "Authorization, X-API-Key"),
 ]
 JSON = {"Content-Type": "application/json"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}
+NO_STORE = {"Cache-Control": "no-store"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
 WORDS = {**JSON, "Cache-Control": "max-age=3600"}
 ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
 ZIP = {"Content-Type": "application/zip"}
 SITES_SHOWN = 1000
+HIDE_SECONDS = 5.0  # how long a hide waits for a lock
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
 PIXEL = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")  # transparent GIF
 
@@ -94,6 +99,7 @@ class API(Bottle):
         self.get("/api/persona-random", callback=self.persona_random)
         self.get("/api/personas", callback=self.personas)
         self.get("/api/personas/<person>", callback=self.persona)
+        self.post("/api/personas/<person>/hide", callback=self.hide)
         self.get("/api/stats", callback=self.stats)
         self.get("/api/track", callback=self.track)
         self.get("/api/sites", callback=self.sites)
@@ -102,10 +108,16 @@ class API(Bottle):
         about = settings.about
         if about.photos:
             self.get("/foto/<person>", callback=self.foto)
+        if about.public_url:
+            self.get("/p/<person>/qr.svg", callback=self.qr)
+        self.get("/p/<person>", callback=static_file("child.html", {**HTML, **NO_STORE}, about))
+        self.get("/panel", callback=static_file("panel.html", {**HTML, **NO_STORE}, about))
+        self.get("/preview.png", callback=static_file("preview.png", {"Content-Type": "image/png"}))
         self.not_found = static_file("404.html", HTML, about)
         self.get("/", callback=static_file("index.html", HTML, about))
         self.get("/404.html", callback=self.not_found)
-        on_cards = about._replace(operator="", contact="")  # all sites load it: less is faster
+        # All sites load it: less is faster.
+        on_cards = about._replace(operator="", contact="", public_url="")
         self.get("/embed.js", callback=static_file("embed.js", SCRIPT, on_cards))
         self.get("/words.json", callback=static_file("words.json", WORDS))
         self.get("/icon.svg", callback=static_file("icon.svg", ICON))
@@ -117,13 +129,16 @@ class API(Bottle):
     def wsgi(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """Answer a request with what all addresses have in common."""
 
+        path = environ["PATH_INFO"].rstrip("/") or "/"
+        for_staff = STAFF_PATHS.fullmatch(path)
+        common = STAFF_HEADERS if for_staff else COMMON_HEADERS
+
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            return start_response(status, headers + COMMON_HEADERS, exc_info)
+            return start_response(status, headers + common, exc_info)
 
         if environ["REQUEST_METHOD"] == "OPTIONS":
-            start("204 No Content", OPTIONS_HEADERS)
+            start("204 No Content", [] if for_staff else OPTIONS_HEADERS)
             return []
-        path = environ["PATH_INFO"].rstrip("/") or "/"
         # Bottle would drop the bytes that are no UTF-8, and find the address without them.
         environ["PATH_INFO"] = path.encode("ascii", "replace").decode()
         # Bottle's own query turns bad UTF-8 into "" and shows the last of two values.
@@ -165,12 +180,14 @@ class API(Bottle):
         return answer_person(*drawn[0])
 
     def persona(self, person: str) -> bytes:
-        """The person with an id, now or formerly. All others are one 404: found, hidden and never
-        listed. 503 where it cannot be told: the list is too old, or the id has stood for two."""
+        """The person with an id, now or formerly. Found, hidden and never listed are one 404. 503
+        where it cannot be told: the list is too old, the record cannot be read, or the id has stood
+        for two."""
         sql = (
             "SELECT json, last_good.ended,"
             " last_good.ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days')"
             " AND NOT EXISTS (SELECT 1 FROM former WHERE id = :id AND person IS NULL)"
+            " AND NOT EXISTS (SELECT 1 FROM unread WHERE id = :id)"
             " FROM (SELECT 1) LEFT JOIN last_good"
             " LEFT JOIN shown ON shown.id = (SELECT person FROM known WHERE known.id = :id)"
         )
@@ -271,6 +288,31 @@ class API(Bottle):
             raise problem(503, "A synchronisation cannot be started just now.") from None
         response.status = 202
         return answer(b'{"status":"started"}')
+
+    def hide(self, person: str) -> bytes:
+        """Take a person off the list at once, as `sync.py --hide` does. For the staff."""
+        require_key(self.settings.staff_key, "STAFF_KEY")
+        try:
+            with open_database(self.reader.database, HIDE_SECONDS) as db:
+                hidden = hide(db, [person], by="panel")
+                empty_wal(db)
+        except LookupError:
+            raise problem(404, "There is no such person, on the list or hidden.") from None
+        except TooManyHides:
+            detail = "Five were hidden here within 24 hours. The server hides more: sync.py --hide."
+            raise problem(429, detail, {"Retry-After": "3600"}) from None
+        except DatabaseUnavailable as error:
+            log.error("DATABASE: nobody was hidden: %s", error)
+            detail = f"Nobody was hidden: {error.reason}. If it is urgent, stop the service."
+            raise problem(503, detail) from None
+        return answer(to_json({"hidden": hidden.id}))
+
+    def qr(self, person: str) -> bytes:
+        """The QR code of the page of a person who is shown, for posters."""
+        sql = "SELECT 1 FROM shown WHERE id = (SELECT person FROM known WHERE id = :id)"
+        if not self.reader.select(sql, id=person):
+            raise problem(404, "There is no such person on the list.")
+        return answer(qr_code(f"{self.settings.about.public_url}/p/{person}"), "image/svg+xml")
 
     def health(self) -> bytes:
         """Whether the list can be trusted and changed, and the last run. Writes nothing."""

@@ -21,7 +21,7 @@ def parameter(name: str, default: str | None = None) -> str:
     if len(values) > 1:
         raise problem(400, f"{name}: is given twice.")
     try:
-        return values[0].encode("latin-1").decode()
+        return str(values[0]).encode("latin-1").decode()
     except UnicodeDecodeError:
         raise problem(400, f"{name}: is not UTF-8.") from None
 
@@ -89,7 +89,7 @@ def problem(
 def require_key(key: str | None, setting: str) -> None:
     """Refuse a request that lacks the key of a setting in a header."""
     if key is None:
-        raise problem(503, f"This service has no such key; its operator sets {setting}.")
+        raise problem(503, f"This service has no {setting}: its operator sets it.")
     scheme, _, token = header("AUTHORIZATION").partition(" ")
     sent = header("X_API_KEY") or (token.strip() if scheme.lower() == "bearer" else "")
     if not hmac.compare_digest(sent.encode("latin-1"), key.encode()):

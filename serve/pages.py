@@ -1,6 +1,7 @@
-"""The files of static/ as visitors get them, and the plugin as a ZIP file. Read at the start: one
-that is missing stops it, and no request waits for the disk."""
+"""What is no JSON: the files of static/, the plugin as a ZIP file, QR codes. Files are read at the
+start: one that is missing stops it, and no request waits for the disk."""
 
+import functools
 import gzip
 import io
 import json
@@ -10,6 +11,8 @@ from base64 import b64encode
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+
+import segno
 
 from serve.answers import header, revalidated
 from settings import HERE, About
@@ -22,10 +25,10 @@ def static_file(
     body = read_static(name, about)
     headers = {**headers, "Vary": "Accept-Encoding"}
     if name.endswith(".html"):
-        headers["Content-Security-Policy"] = page_policy(body)
+        headers["Content-Security-Policy"] = page_policy(body, name == "panel.html")
     zipped = gzip.compress(body, mtime=0)
 
-    def send() -> bytes:
+    def send(**_: str) -> bytes:  # /p/ID: the same for any id
         if re.search(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", header("ACCEPT_ENCODING")):
             return revalidated(zipped, {**headers, "Content-Encoding": "gzip"})
         return revalidated(body, headers)
@@ -34,16 +37,21 @@ def static_file(
 
 
 def read_static(name: str, about: About | None = None) -> bytes:
-    """A file of static/, with what is known of `about` in its script."""
+    """A file of static/, with what is known of `about` in its script, and for previews of links the
+    address of a drawn picture."""
     known = {key: text for key, text in about._asdict().items() if text} if about else {}
     in_script = json.dumps(known, ensure_ascii=False, separators=(",", ":")).replace("<", r"\u003c")
     body = (HERE / "static" / name).read_bytes()
+    if about and about.public_url:
+        image = f'<meta property="og:image" content="{about.public_url}/preview.png">'
+        body = body.replace(b"<!-- og:image -->", image.encode())
     return body.replace(b"const ABOUT = {};", b"const ABOUT = %b;" % in_script.encode())
 
 
-def page_policy(html: bytes) -> str:
+def page_policy(html: bytes, for_staff: bool = False) -> str:
     """A Content-Security-Policy: this service's scripts and answers, the page's own inline scripts
-    and styles by their hashes, https images, and nothing else."""
+    and styles by their hashes, https images, and nothing else. For the staff, whose page holds a
+    key, also no images of others and no text as markup (Trusted Types)."""
 
     def hashes(tag: str) -> str:
         inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
@@ -51,8 +59,9 @@ def page_policy(html: bytes) -> str:
 
     return (
         f"default-src 'none'; script-src 'self'{hashes('script')}; style-src{hashes('style')};"
-        " connect-src 'self'; img-src 'self' https:;"
+        f" connect-src 'self'; img-src 'self'{'' if for_staff else ' https:'};"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        + ("; require-trusted-types-for 'script'; trusted-types 'none'" if for_staff else "")
     )
 
 
@@ -65,3 +74,11 @@ def zip_of(folder: Path) -> bytes:
             entry.external_attr = 0o644 << 16
             file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return archive.getvalue()
+
+
+@functools.lru_cache(100)
+def qr_code(text: str) -> bytes:
+    """A QR code as SVG, with the four modules of white around it that a scanner needs."""
+    svg = io.BytesIO()
+    segno.make_qr(text, error="m").save(svg, kind="svg", border=4, svgclass=None, lineclass=None)
+    return svg.getvalue()
