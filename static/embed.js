@@ -42,8 +42,8 @@
       border: 1px solid #8888; border-radius: var(--radius); margin-top: .5em;
       container-type: inline-size;
     }
-    .light { --ink: #1c1b1a; --paper: #fff }
-    .dark { --ink: #f3f0ec; --paper: #1c1b1a }
+    .light { --ink: var(--persona404-ink, #1c1b1a); --paper: var(--persona404-paper, #fff) }
+    .dark { --ink: var(--persona404-ink, #f3f0ec); --paper: var(--persona404-paper, #1c1b1a) }
     header, footer, .body, .more {
       display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline;
     }
