@@ -203,6 +203,15 @@ def unhide(db: sqlite3.Connection, ids: list[str], panel_since: str | None = Non
     return hidden
 
 
+def known_ids(db: sqlite3.Connection, either: Iterable[list[str]]) -> list[str]:
+    """Of lists of ids the first with a stored or hidden child's; none where there is none."""
+    sql = (
+        "SELECT 1 FROM json_each(?) WHERE value IN (SELECT id FROM known)"
+        " OR value IN (SELECT mark FROM hidden_mark)"
+    )
+    return next((ids for ids in either if db.execute(sql, [json.dumps(ids)]).fetchone()), [])
+
+
 def hidden_as(db: sqlite3.Connection, ids: list[str]) -> set[str]:
     """The ids under which a person was hidden who may have one of `ids`."""
     sql = "SELECT id FROM hidden_mark WHERE mark IN (SELECT value FROM json_each(?))"
