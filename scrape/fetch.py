@@ -219,7 +219,7 @@ def saved_page(folder: Path, url: str, form: Form, suffix: str = ".html") -> Pag
     """Read a saved page. PageError where there is none."""
     path = page_path(folder, url, form, suffix)
     if not path.is_file():
-        raise PageError("there is no such page in the folder", 404)
+        raise PageError("there is no such page in the folder: --save it", 404)
     return Page(url, 200, None, None, path.read_bytes())
 
 

@@ -10,12 +10,13 @@ from urllib.parse import quote
 import pytest
 
 from store.database import run_lock
+from support import ROOT
 from support.register import (
     Listed,
     Register,
     slugs,
 )
-from support.scrape import add_to_profile
+from support.scrape import add_to_profile, edit_profile
 from support.web import Answer
 
 pytestmark = pytest.mark.no_sockets
@@ -447,3 +448,75 @@ def test_check_reads_and_writes_nothing(register: Register) -> None:
     refused = register.sync("--check")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert str(register.profile) in refused.stderr
+
+
+def test_a_wrong_path_is_one_line(register: Register) -> None:
+    register.publish(TWELVE)
+    folder = register.profile.parent
+    (folder / "file").touch()
+    for options in (
+        ["--dry-run", "--save", str(folder / "file")],
+        ["--save", str(folder / "file" / "below")],
+        ["--dry-run", "--save", "/proc/pages"],
+        ["--dry-run", "--pages", str(folder / "nowhere")],
+        ["--dry-run", "--pages", str(folder / "file")],
+        ["--database", str(folder)],
+        ["--database", str(folder / "nowhere" / "x.db")],
+        ["--database", str(folder / ("x" * 300))],
+        ["--who", "x", "--database", str(folder / ("x" * 300))],
+        ["--register", str(folder / f"{'x' * 300}.toml")],
+        ["--unhide", "--since", "9999-12-31T23:59-12:00"],
+        ["--unhide", "--since", "0001-01-01T00:00+12:00"],
+    ):
+        wrong = register.sync(*options)
+        lines = [line for line in wrong.stderr.splitlines() if line.startswith("sync.py: ")]
+        assert (wrong.returncode, len(lines), "Traceback" in wrong.stderr) == (2, 1, False), options
+
+
+def test_a_path_that_may_not_be_looked_into_is_one_line(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)  # what /root answers to the service's user
+    wrong = register.sync("--hidden")
+    assert wrong.returncode == 2
+    assert wrong.stderr == f"sync.py: {register.database}: Permission denied\n"
+
+
+@pytest.mark.parametrize("option", ["", "--hidden", "--who=x", "--report", "--hide=prueba-1"])
+def test_root_makes_no_database_beside_the_service_s(
+    register: Register, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """Without the service's settings it would be data/NAME.db, which nothing ever erases."""
+    etc = register.profile.parent / "etc"
+    etc.mkdir()
+    (etc / "persona404.env").touch()
+    monkeypatch.setattr("sync.ETC", etc)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    refused = register.sync(*filter(None, [option]), DATABASE="")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("sync.py: DATABASE: not set; root runs this with the settings")
+    assert not (ROOT / "data" / "prueba.db").exists()
+
+
+def test_a_way_that_another_one_replaces_is_no_mistake(register: Register) -> None:
+    edit_profile(register, "edad = [", 'edad = [{ file = "p", label = "Años" }, ')
+    register.publish(TWELVE)
+    shown = register.sync("--dry-run").stdout
+    assert "of no use today, as another way serves: fields.edad[0]\n" in shown
+    assert "in the profile: fields" not in shown
+    register.publish([*TWELVE, Listed("ilegible", edad="mucha")])
+    assert "in the profile: fields.edad[0]: its place is there" in register.sync("--dry-run").stdout
+
+
+def test_a_page_that_was_not_saved_is_to_be_saved(register: Register) -> None:
+    """A broken `next` leaves one saved page: mended, it asks for more."""
+    edit_profile(register, 'next = "a.next"', 'next = "a.gone"')
+    register.publish(TWELVE)
+    saved = str(register.profile.parent / "saved")
+    assert register.sync("--dry-run", "--save", saved).returncode == 0
+    edit_profile(register, 'next = "a.gone"', 'next = "a.next"')
+    shown = register.sync("--dry-run", "--pages", saved)
+    assert "list page 2 cannot be read: there is no such page in the folder: --save" in shown.stderr
