@@ -117,10 +117,13 @@ class Api:
         synchroniser: Synchroniser | None = None,
         register: str = "prueba",
         about: About = ABOUT,
+        staff_key: str | None = None,
     ):
         self.views = Views(database)
         synchroniser = synchroniser or Synchroniser(database)
-        settings = read_settings({})._replace(register=register, api_key=key, about=about)
+        settings = read_settings({})._replace(
+            register=register, api_key=key, staff_key=staff_key, about=about
+        )
         self.app = app.API(settings, Reader(database), self.views, synchroniser)
         self.test = webtest.TestApp(self.app)
 
