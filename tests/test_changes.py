@@ -253,9 +253,7 @@ def test_what_has_changed() -> None:
 def test_an_id_that_was_unread_for_14_days_is_noted_while_it_is_listed(
     before: str, lists: dict[str, Any], unread: str
 ) -> None:
-    changes = compare(
-        stored(*map(person, before), expired={"a"}), reading(person("b"), **lists)
-    )
+    changes = compare(stored(*map(person, before), expired={"a"}), reading(person("b"), **lists))
     assert (active(changes), changes.unread) == ("b", set(unread))
 
 

@@ -108,6 +108,35 @@ def test_the_operator_is_told(register: Register, service: Start) -> None:
     assert not any("topic" in line or "/ping" in line for line in running.log)
 
 
+def test_the_panel_hides_and_the_operator_is_told(register: Register, service: Start) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    register.web.pages["/topic"] = Answer()
+    ids = [register.id(one.slug) for one in TWELVE]
+    settings = {
+        "SYNC_AT": "off",
+        "STAFF_KEY": STAFF_KEY,
+        "ALERT_URL": f"http://{register.web.host}/topic",
+    }
+
+    def hide(running: Service, id: str) -> int:
+        return running.ask(f"/api/personas/{id}/hide", "POST", X_API_Key=STAFF_KEY).status
+
+    def told(id: str) -> bool:
+        return any(f"\n{id} (desde el panel" in asked for asked in register.web.asked)
+
+    running = service(**settings, command=QUICK_ALERTS).serving()
+    assert [hide(running, id) for id in ids[:6]] == [200] * 5 + [429]
+    assert running.ask("/api/stats").json["active"] == 7
+    wait_until(lambda: all(told(id) for id in ids[:5]))
+    running.stop()
+    again = service(**settings).serving()
+    assert [hide(again, id) for id in ids[4:6]] == [200, 429]
+    assert not told(ids[5])
+    again.stop()
+    assert not any(STAFF_KEY in line or "Inventado" in line for line in running.log + again.log)
+
+
 def test_a_misspelt_setting_is_named_once(register: Register, service: Start) -> None:
     register.publish(TWELVE)
     running = service(DATABSE="x.db")
