@@ -209,7 +209,7 @@ def unhide_persons(who: str, since: str | None, register: str, database: Path) -
     `since` on (ISO 8601, local time if it names no zone); 1 if nobody was hidden so."""
     try:
         moment = utc_text(datetime.fromisoformat(since)) if since else None
-    except ValueError:
+    except (ValueError, OverflowError):
         raise SettingError(f"--since: {since} is no time such as 2026-01-31T15:00") from None
     ids = possible_ids(who, register) if who else []
     with open_register(database, register) as db:
