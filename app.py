@@ -8,11 +8,6 @@
 The settings are environment variables (docs/operating.md). Only sync.py reads a register's pages.
 """
 
-import functools
-import gzip
-import hmac
-import io
-import json
 import logging
 import os
 import re
@@ -20,28 +15,35 @@ import signal
 import sys
 import threading
 import time
-import zipfile
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
-from datetime import datetime
-from email.utils import format_datetime
-from hashlib import blake2b, sha256
-from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import waitress
-from bottle import Bottle, HTTPError, HTTPResponse, request, response
+from bottle import Bottle, HTTPError, request, response
 
 from model import SettingError
 from names import region_of
 from serve.alerts import Alerts
+from serve.answers import (
+    answer,
+    answer_person,
+    header,
+    number,
+    parameter,
+    problem,
+    require_key,
+    revalidated,
+    to_json,
+)
 from serve.health import faults
 from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
+from serve.pages import qr_code, static_file, zip_of
 from serve.views import Views, host_name, is_public, is_visit
-from settings import HERE, About, Settings, read_settings, set_up_process
-from store.database import DatabaseUnavailable, Reader, open_register
+from settings import HERE, Settings, read_settings, set_up_process
+from store.database import DatabaseUnavailable, Reader, empty_wal, open_database, open_register
+from store.hidden import TooManyHides, hide
 from store.views import KEPT_DAYS, VIEWS_BY_SITE, utc_day
 
 WAITRESS = {
@@ -62,17 +64,21 @@ COMMON_HEADERS = [
     ("X-Content-Type-Options", "nosniff"),
     ("X-Robots-Tag", "noindex"),
 ]
+STAFF_PATHS = re.compile("/panel|/api/personas/[^/]+/hide")  # no other site may ask these
+STAFF_HEADERS = COMMON_HEADERS[2:]
 OPTIONS_HEADERS = [
     ("Access-Control-Allow-Methods", "GET, HEAD, POST, OPTIONS"),
     ("Access-Control-Allow-Headers", "Authorization, X-API-Key"),
 ]
 JSON = {"Content-Type": "application/json"}
 HTML = {"Content-Type": "text/html; charset=utf-8"}
+NO_STORE = {"Cache-Control": "no-store"}
 SCRIPT = {"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "max-age=3600"}
-WORDS = {"Content-Type": "application/json", "Cache-Control": "max-age=3600"}
+WORDS = {**JSON, "Cache-Control": "max-age=3600"}
 ICON = {"Content-Type": "image/svg+xml", "Cache-Control": "max-age=86400"}
 ZIP = {"Content-Type": "application/zip"}
 SITES_SHOWN = 1000
+HIDE_SECONDS = 5.0  # how long a hide waits for a lock
 PERSON_ID = re.compile(r"[a-z]+-[0-9]{1,15}")
 PIXEL = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAICRAEAOw==")  # transparent GIF
 
@@ -93,6 +99,7 @@ class API(Bottle):
         self.get("/api/persona-random", callback=self.persona_random)
         self.get("/api/personas", callback=self.personas)
         self.get("/api/personas/<person>", callback=self.persona)
+        self.post("/api/personas/<person>/hide", callback=self.hide)
         self.get("/api/stats", callback=self.stats)
         self.get("/api/track", callback=self.track)
         self.get("/api/sites", callback=self.sites)
@@ -101,10 +108,16 @@ class API(Bottle):
         about = settings.about
         if about.photos:
             self.get("/foto/<person>", callback=self.foto)
+        if about.public_url:
+            self.get("/p/<person>/qr.svg", callback=self.qr)
+        self.get("/p/<person>", callback=static_file("child.html", {**HTML, **NO_STORE}, about))
+        self.get("/panel", callback=static_file("panel.html", {**HTML, **NO_STORE}, about))
+        self.get("/preview.png", callback=static_file("preview.png", {"Content-Type": "image/png"}))
         self.not_found = static_file("404.html", HTML, about)
         self.get("/", callback=static_file("index.html", HTML, about))
         self.get("/404.html", callback=self.not_found)
-        on_cards = about._replace(operator="", contact="")  # all sites load it: less is faster
+        # All sites load it: less is faster.
+        on_cards = about._replace(operator="", contact="", public_url="")
         self.get("/embed.js", callback=static_file("embed.js", SCRIPT, on_cards))
         self.get("/words.json", callback=static_file("words.json", WORDS))
         self.get("/icon.svg", callback=static_file("icon.svg", ICON))
@@ -116,13 +129,16 @@ class API(Bottle):
     def wsgi(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         """Answer a request with what all addresses have in common."""
 
+        path = environ["PATH_INFO"].rstrip("/") or "/"
+        for_staff = STAFF_PATHS.fullmatch(path)
+        common = STAFF_HEADERS if for_staff else COMMON_HEADERS
+
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            return start_response(status, headers + COMMON_HEADERS, exc_info)
+            return start_response(status, headers + common, exc_info)
 
         if environ["REQUEST_METHOD"] == "OPTIONS":
-            start("204 No Content", OPTIONS_HEADERS)
+            start("204 No Content", [] if for_staff else OPTIONS_HEADERS)
             return []
-        path = environ["PATH_INFO"].rstrip("/") or "/"
         # Bottle would drop the bytes that are no UTF-8, and find the address without them.
         environ["PATH_INFO"] = path.encode("ascii", "replace").decode()
         # Bottle's own query turns bad UTF-8 into "" and shows the last of two values.
@@ -164,12 +180,14 @@ class API(Bottle):
         return answer_person(*drawn[0])
 
     def persona(self, person: str) -> bytes:
-        """The person with an id, now or formerly. All others are one 404: found, hidden and never
-        listed. 503 where it cannot be told: the list is too old, or the id has stood for two."""
+        """The person with an id, now or formerly. Found, hidden and never listed are one 404. 503
+        where it cannot be told: the list is too old, the record cannot be read, or the id has stood
+        for two."""
         sql = (
             "SELECT json, last_good.ended,"
             " last_good.ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days')"
             " AND NOT EXISTS (SELECT 1 FROM former WHERE id = :id AND person IS NULL)"
+            " AND NOT EXISTS (SELECT 1 FROM unread WHERE id = :id)"
             " FROM (SELECT 1) LEFT JOIN last_good"
             " LEFT JOIN shown ON shown.id = (SELECT person FROM known WHERE known.id = :id)"
         )
@@ -243,7 +261,7 @@ class API(Bottle):
     def sites(self) -> bytes:
         """How often each site showed somebody in the last `days` days (UTC), today's included,
         most seen first, SITES_SHOWN at most. For the operator."""
-        self.require_key()
+        require_key(self.settings.api_key, "API_KEY")
         days = min(number("days", 30), KEPT_DAYS)
         if not self.adding_up.acquire(blocking=False):  # a long sum may keep one thread, no more
             raise problem(503, "The views are being added up for another request: ask again.")
@@ -257,7 +275,7 @@ class API(Bottle):
 
     def trigger(self) -> bytes:
         """Start a synchronisation. For the operator."""
-        self.require_key()
+        require_key(self.settings.api_key, "API_KEY")
         try:
             self.synchroniser.trigger()
         except NotNow as error:
@@ -270,6 +288,31 @@ class API(Bottle):
             raise problem(503, "A synchronisation cannot be started just now.") from None
         response.status = 202
         return answer(b'{"status":"started"}')
+
+    def hide(self, person: str) -> bytes:
+        """Take a person off the list at once, as `sync.py --hide` does. For the staff."""
+        require_key(self.settings.staff_key, "STAFF_KEY")
+        try:
+            with open_database(self.reader.database, HIDE_SECONDS) as db:
+                hidden = hide(db, [person], by="panel")
+                empty_wal(db)
+        except LookupError:
+            raise problem(404, "There is no such person, on the list or hidden.") from None
+        except TooManyHides:
+            detail = "Five were hidden here within 24 hours. The server hides more: sync.py --hide."
+            raise problem(429, detail, {"Retry-After": "3600"}) from None
+        except DatabaseUnavailable as error:
+            log.error("DATABASE: nobody was hidden: %s", error)
+            detail = f"Nobody was hidden: {error.reason}. If it is urgent, stop the service."
+            raise problem(503, detail) from None
+        return answer(to_json({"hidden": hidden.id}))
+
+    def qr(self, person: str) -> bytes:
+        """The QR code of the page of a person who is shown, for posters."""
+        sql = "SELECT 1 FROM shown WHERE id = (SELECT person FROM known WHERE id = :id)"
+        if not self.reader.select(sql, id=person):
+            raise problem(404, "There is no such person on the list.")
+        return answer(qr_code(f"{self.settings.about.public_url}/p/{person}"), "image/svg+xml")
 
     def health(self) -> bytes:
         """Whether the list can be trusted and changed, and the last run. Writes nothing."""
@@ -290,16 +333,6 @@ class API(Bottle):
             raise problem(503, " ".join(wrong.values()), **facts)
         return answer(to_json({"status": "ok", **facts}))
 
-    def require_key(self) -> None:
-        """Refuse a request without the API key in a header."""
-        if self.settings.api_key is None:
-            raise problem(503, "This service has no API key; its operator sets API_KEY.")
-        scheme, _, token = header("AUTHORIZATION").partition(" ")
-        sent = header("X_API_KEY") or (token.strip() if scheme.lower() == "bearer" else "")
-        if not hmac.compare_digest(sent.encode("latin-1"), self.settings.api_key.encode()):
-            detail = "A valid key is needed in X-API-Key or Authorization: Bearer."
-            raise problem(401, detail, {"WWW-Authenticate": 'Bearer realm="persona404"'})
-
 
 quiet_until: dict[str, float] = {}  # when a fault is logged again: time.monotonic(), by text
 
@@ -319,130 +352,6 @@ def database_faults_to_503(callback: Callable[..., Any]) -> Callable[..., Any]:
             raise problem(503, detail) from None
 
     return answer_or_refuse
-
-
-# --- Requests and answers ------------------------------------------------------------
-
-
-def parameter(name: str, default: str | None = None) -> str:
-    """The query parameter `name`. Missing without a default, given twice or no UTF-8: 400."""
-    values = request.environ["persona404.query"].get(name, [default])
-    if values == [None]:
-        raise problem(400, f"{name}: is missing.")
-    if len(values) > 1:
-        raise problem(400, f"{name}: is given twice.")
-    try:
-        return values[0].encode("latin-1").decode()
-    except UnicodeDecodeError:
-        raise problem(400, f"{name}: is not UTF-8.") from None
-
-
-def number(name: str, default: int) -> int:
-    """A query parameter that is a whole number from 1, in decimal ASCII digits."""
-    text = parameter(name, str(default))
-    if not re.fullmatch("[0-9]{1,1000}", text) or int(text) == 0:
-        raise problem(400, f"{name}: must be a whole number from 1.")
-    return int(text)
-
-
-def header(name: str) -> str:
-    """A header of the request, each byte one character; "" without it. `name` as WSGI has it,
-    such as USER_AGENT. Bottle's own headers fail on bytes that are no UTF-8."""
-    return str(request.environ.get("HTTP_" + name, ""))
-
-
-def to_json(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def answer(body: bytes, media_type: str = "application/json") -> bytes:
-    # Bottle's HTTPResponse would cost as much as a SELECT.
-    response.set_header("Content-Type", media_type)
-    response.set_header("Cache-Control", "no-store")
-    return body
-
-
-def answer_person(json: str, read: str) -> bytes:
-    """A person; `Last-Modified` is the end of the last good run, for cards to say it."""
-    response.set_header("Last-Modified", http_date(read))
-    return answer(json.encode())
-
-
-@functools.lru_cache(1)
-def http_date(utc: str) -> str:
-    """A moment of the database in the form of RFC 9110, 5.6.7."""
-    return format_datetime(datetime.fromisoformat(utc), usegmt=True)
-
-
-def revalidated(body: bytes, headers: dict[str, str]) -> bytes:
-    """An answer that caches may keep but must ask about: ETag, 304 (RFC 9110, 13.1.2)."""
-    # 128 bits: the page without a hidden child never has the tag of the page with the child.
-    tag = f'"{blake2b(body, digest_size=16).hexdigest()}"'
-    for name, value in {"Cache-Control": "no-cache", "ETag": tag, **headers}.items():
-        response.set_header(name, value)
-    tags = [text.strip().removeprefix("W/") for text in header("IF_NONE_MATCH").split(",")]
-    if tag not in tags and "*" not in tags:
-        return body
-    response.status = 304
-    return b""
-
-
-def problem(
-    status: int, detail: str, headers: dict[str, str] | None = None, **more: object
-) -> HTTPResponse:
-    """An error as `application/problem+json` (RFC 9457), to be raised."""
-    title = HTTPStatus(status).phrase
-    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **more}
-    common = {"Content-Type": "application/problem+json", "Cache-Control": "no-store"}
-    return HTTPResponse(to_json(body), status, {**common, **(headers or {})})
-
-
-def static_file(
-    name: str, headers: dict[str, str], about: About | None = None
-) -> Callable[[], bytes]:
-    """A route's function for a file of static/, with `about` in its script. It is read now: one
-    that is missing stops the start, and no request waits for the disk."""
-    body = (HERE / "static" / name).read_bytes()
-    known = {key: text for key, text in about._asdict().items() if text} if about else {}
-    in_script = to_json(known).replace(b"<", b"\\u003c")
-    body = body.replace(b"const ABOUT = {};", b"const ABOUT = %b;" % in_script)
-    headers = {**headers, "Vary": "Accept-Encoding"}
-    if name.endswith(".html"):
-        headers["Content-Security-Policy"] = page_policy(body)
-    zipped = gzip.compress(body, mtime=0)
-
-    def send() -> bytes:
-        if re.search(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))", header("ACCEPT_ENCODING")):
-            return revalidated(zipped, {**headers, "Content-Encoding": "gzip"})
-        return revalidated(body, headers)
-
-    return send
-
-
-def zip_of(folder: Path) -> bytes:
-    """A ZIP file of the files in `folder`, under its name: the same bytes at each start."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        for path in sorted(folder.iterdir()):
-            entry = zipfile.ZipInfo(f"{folder.name}/{path.name}")  # dated 1980
-            entry.external_attr = 0o644 << 16
-            file.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return archive.getvalue()
-
-
-def page_policy(html: bytes) -> str:
-    """A Content-Security-Policy: this service's scripts and answers, the page's own inline scripts
-    and styles by their hashes, https images, and nothing else."""
-
-    def hashes(tag: str) -> str:
-        inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
-        return "".join(f" 'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
-
-    return (
-        f"default-src 'none'; script-src 'self'{hashes('script')}; style-src{hashes('style')};"
-        " connect-src 'self'; img-src 'self' https:;"
-        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
 
 
 # --- The service ---------------------------------------------------------------------

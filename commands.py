@@ -1,5 +1,5 @@
 """The sisters of a synchronisation: --dry-run and --explain, with which a profile is written,
---hide, --unhide, --who and --report.
+--hide, --unhide, --hidden, --who and --report.
 
 Names, addresses and texts are shown on a terminal only: what goes into a file or a pipe is kept.
 """
@@ -8,6 +8,7 @@ import csv
 import re
 import sys
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,7 +23,7 @@ from scrape.paging import Spoilt, read_once
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import Record, RecordError, parse, texts_of
 from settings import Settings
-from store.database import empty_wal, open_database, open_register, peek_register
+from store.database import empty_wal, open_database, open_register, peek_register, utc_text
 from store.hidden import hide, read_hidden, recognise, unhide
 from store.persons import read_stored, stored_persons
 from store.views import VIEWS_BY_SITE, utc_day
@@ -203,14 +204,27 @@ def hide_person(who: str, register: str, database: Path) -> int:
     return 0
 
 
-def unhide_person(who: str, register: str, database: Path) -> int:
-    """Let the next synchronisation bring a hidden person back; 1 if nobody was hidden so."""
-    ids = possible_ids(who, register)
+def unhide_persons(who: str, since: str | None, register: str, database: Path) -> int:
+    """Let the next synchronisation bring a hidden person back, or all whom the panel hid from
+    `since` on (ISO 8601, local time if it names no zone); 1 if nobody was hidden so."""
+    try:
+        moment = utc_text(datetime.fromisoformat(since)) if since else None
+    except ValueError:
+        raise SettingError(f"--since: {since} is no time such as 2026-01-31T15:00") from None
+    ids = possible_ids(who, register) if who else []
     with open_register(database, register) as db:
-        hidden = sorted(unhide(db, ids))
-    is_not = "is no longer" if hidden else "was not"
-    print(f"{database}: {' '.join(hidden) or ids[0]} {is_not} hidden")
+        hidden = sorted(unhide(db, ids, moment))
+    is_not = "no longer hidden" if hidden else "nobody was hidden so"
+    print(f"{database}: {is_not}: {' '.join(hidden or ids)}".rstrip(": "))
     return 0 if hidden else 1
+
+
+def show_hidden(register: str, database: Path) -> int:
+    """Print who is hidden: id, since when (UTC), and by which, the panel or the server."""
+    with open_register(database, register) as db:
+        for row in db.execute("SELECT id, since, by FROM hidden ORDER BY since, id"):
+            print("  ".join(row))
+    return 0
 
 
 def possible_ids(who: str, register: str) -> list[str]:

@@ -113,7 +113,7 @@ class Changes:
     found: set[str] = field(default_factory=set)  # of these
     erased: set[str] = field(default_factory=set)  # neither active nor found
     doubles: set[str] = field(default_factory=set)  # erased, as the child is on another card
-    unread: set[str] = field(default_factory=set)  # stored and listed, but not read this time
+    unread: set[str] = field(default_factory=set)  # listed and stored, or once so, but not read
     former: dict[str, str | None] = field(default_factory=dict)  # as in Stored
     stamped: dict[str, str] = field(default_factory=dict)  # as in Stored
     notes: list[str] = field(default_factory=list)  # what an operator should look at, with ids

@@ -1,4 +1,4 @@
--- The database of one register, version 1. store/database.py runs this file on a new database.
+-- The database of one register, version 2. store/database.py runs this file on a new database.
 -- sync.py writes everything but the views; app.py reads everything and writes the views, and the
 -- end of a run that could not record it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
@@ -57,16 +57,20 @@ CREATE TABLE IF NOT EXISTS former (
     person TEXT                    -- the id now; NULL: it has stood for two children
 ) STRICT, WITHOUT ROWID;
 
--- Persons who are listed and stored, but could not be read in the last runs.
+-- Persons who are listed, but could not be read in the last runs: shown for 14 days, if stored.
 CREATE TABLE IF NOT EXISTS unread (
     id    TEXT PRIMARY KEY,
     since TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Persons who must never be shown, whatever the register says (sync.py --hide).
+-- Persons who must never be shown, whatever the register says (sync.py --hide, /panel).
 CREATE TABLE IF NOT EXISTS hidden (
     id      TEXT PRIMARY KEY,
-    watched INTEGER NOT NULL       -- 1: note when the person is missing and somebody is new
+    watched INTEGER NOT NULL,      -- 1: note when the person is missing and somebody is new
+    since   TEXT NOT NULL,
+    by      TEXT NOT NULL          -- "panel" or "server"
+            CHECK (by IN ('panel', 'server')),
+    told    INTEGER NOT NULL DEFAULT 0 -- 1: an alert has named it
 ) STRICT, WITHOUT ROWID;
 
 -- By what they are recognised under another address (store/hidden.py). Whoever holds this file can
@@ -149,4 +153,4 @@ WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14
 CREATE VIEW IF NOT EXISTS active AS
 SELECT coalesce((SELECT position FROM shown ORDER BY position DESC LIMIT 1), 0) AS count;
 
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;

@@ -19,19 +19,25 @@ from typing import NamedTuple
 from model import SettingError
 
 HERE = Path(__file__).resolve().parent
-SECRETS = {"API_KEY", "ALERT_URL", "PING_URL"}  # the child sync.py gets none of them
+SECRETS = {"API_KEY", "STAFF_KEY", "ALERT_URL", "PING_URL"}  # the child sync.py gets none of them
 DEFAULTS = {"HOST": "127.0.0.1", "PORT": "8080", "REGISTER": "registers/demo.toml"}
 WEB_ADDRESS = (
     r"https?://([A-Za-z0-9_.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?([/?][!-~]*)?",
     "an http or https address without a user name",
 )
+KEY = ("[!-~]{20,}", "at least 20 ASCII characters without spaces")
 RULES = {  # what each must match, and how that is said
     "ALERT_URL": WEB_ADDRESS,
-    "API_KEY": ("[!-~]{20,}", "at least 20 ASCII characters without spaces"),
+    "API_KEY": KEY,
     "CONTACT": (r"https://[!-~]+|[!-?A-~]+@[!-?A-~]+\.[!-?A-~]+", "a mail or https address"),
     "OPERATOR": (r"[^\x00-\x1f\x7f-\x9f]{,200}", "a name on one line, of at most 200 characters"),
     "PING_URL": WEB_ADDRESS,
     "PORT": ("[0-9]{1,5}", "a number from 0 (any free port) to 65535"),
+    "PUBLIC_URL": (
+        r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?",
+        "the https address of this service without a path, such as https://personas.example.org",
+    ),
+    "STAFF_KEY": KEY,
     "SYNC_AT": ("([01][0-9]|2[0-3]):[0-5][0-9]|off", "a time such as 03:00, or off"),
 }
 SETTINGS = {*RULES, "DATABASE", "HOST", "REGISTER"}
@@ -51,6 +57,7 @@ class About(NamedTuple):
     contact: str  # to which a family writes, and the register
     edad_de: str = ""  # "hoy" where the register states ages of today
     fecha_de: str = ""  # "publicacion" where it dates by the day of publication
+    public_url: str = ""  # the origin that visitors see, without a slash at the end
 
 
 class Settings(NamedTuple):
@@ -59,6 +66,7 @@ class Settings(NamedTuple):
     host: str
     port: int
     api_key: str | None
+    staff_key: str | None
     sync_at: clock_time | None  # None: something else runs sync.py
     register: str  # its name
     profile: Path  # the TOML file that describes it
@@ -78,10 +86,13 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
     contact, sync_at = texts["CONTACT"], texts["SYNC_AT"] or "03:00"
     if need_contact and not contact and "pages" not in toml:
         raise SettingError("CONTACT: a mail or https address must tell the register who reads it")
+    if texts["STAFF_KEY"] and texts["STAFF_KEY"] == texts["API_KEY"]:
+        raise SettingError("STAFF_KEY: must not be the API_KEY")
     return Settings(
         host=texts["HOST"],
         port=int(texts["PORT"]),
         api_key=texts["API_KEY"] or None,
+        staff_key=texts["STAFF_KEY"] or None,
         sync_at=None if sync_at == "off" else clock_time.fromisoformat(sync_at),
         register=profile.stem,
         profile=profile,
@@ -97,6 +108,7 @@ def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Sett
             operator=texts["OPERATOR"],
             contact=contact,
             edad_de="hoy" if toml.get("edad_de") == "hoy" else "",
+            public_url=texts["PUBLIC_URL"].rstrip("/"),
             fecha_de="publicacion" if toml.get("fecha_de") == "publicacion" else "",
         ),
     )

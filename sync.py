@@ -86,15 +86,21 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     who = "ID-OR-ADDRESS"
     command.add_argument("--explain", metavar=who, help="show what each way reads there")
     command.add_argument("--hide", metavar=who, help="never show this person, from now on")
-    command.add_argument("--unhide", metavar=who, help="let the next run show the person again")
+    command.add_argument(
+        "--unhide", metavar=who, nargs="?", const="", help="let the next run show the person again"
+    )
+    command.add_argument("--hidden", action="store_true", help="list who is hidden, by id")
     command.add_argument("--who", metavar="TEXT", help="find stored persons by name or id")
     command.add_argument("--report", action="store_true", help="show the views of each site")
+    parser.add_argument("--since", metavar="TIME", help="unhide all whom the panel hid since then")
     parser.add_argument("--days", type=int, metavar="N", help="of the report: 1 to 400, else 30")
     parser.add_argument("--csv", action="store_true", help="the report as CSV")
     options = parser.parse_args(arguments)
     in_range = options.days is None or 1 <= options.days <= KEPT_DAYS
     if not in_range or (not options.report and (options.csv or options.days)):
         parser.error(f"--days (1 to {KEPT_DAYS}) and --csv go with --report")
+    if (options.since and options.unhide != "") or (options.unhide == "" and not options.since):
+        parser.error(f"--unhide goes with {who} or with --since TIME")
     return options
 
 
@@ -105,7 +111,9 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     if options.hide is not None:
         return commands.hide_person(options.hide, register, database)
     if options.unhide is not None:
-        return commands.unhide_person(options.unhide, register, database)
+        return commands.unhide_persons(options.unhide, options.since, register, database)
+    if options.hidden:
+        return commands.show_hidden(register, database)
     if options.who is not None:
         return commands.show_who(options.who, register, database)
     if options.report:

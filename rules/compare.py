@@ -139,10 +139,11 @@ def sort_absent(
     unread = find_unread(stored, reading, rows, changes.persons)
     changes.left |= dict.fromkeys(rest - unread, "absent")
     # After 14 days, or where the id is another child's now, nobody can stay.
-    changes.unread = unread - stored.expired - changes.persons.keys()
-    changes.erased |= unread - changes.unread
-    changes.doubles |= unread - stored.expired - changes.unread  # nobody has left: they can wait
-    changes.persons |= {id: absent[id] for id in changes.unread}
+    stay = unread - stored.expired - changes.persons.keys()
+    changes.unread = stay | (stored.expired & unreadable)
+    changes.erased |= unread - stay
+    changes.doubles |= unread - stored.expired - stay  # nobody has left: they can wait
+    changes.persons |= {id: absent[id] for id in stay}
     if not is_overdue(stored) and stored.start == reading.start:  # else it is a new beginning
         changes.found = {id for id, kind in changes.left.items() if kind != "excluded"}
         changes.found -= changes.relisted

@@ -43,7 +43,9 @@ def judge(
         also = f", and {lately} left in the last 7 days" if lately else ""
         return "refused", f"{left} of {len(stored.persons)} would leave ({named}){also}"
     # Whoever was one child and is several now may be misread: `several` may match dates.
-    misread = [record for record in reading.several if record.id in changes.unread]
+    misread = [
+        record for record in reading.several if record.id in changes.unread & changes.persons.keys()
+    ]
     unreadable, listed = reading.unreadable + misread, reading.listed + len(misread)
     if is_large_part(len(unreadable), listed, max_unreadable, least=3):
         reasons = Counter(f"{r.field}: {r.reason}" for r in unreadable).most_common(3)

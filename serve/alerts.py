@@ -1,12 +1,14 @@
 """The operator is told once what is wrong, and that it is over: a POST to ALERT_URL. Each good run
 is a GET of PING_URL.
 
-No message holds a person or an id. The names of the faults are those of docs/night.md.
+No message holds a person; an id only where somebody was hidden. The names of the faults are those
+of docs/night.md.
 """
 
 import logging
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -16,7 +18,7 @@ from serve.health import faults
 from serve.nightly import Synchroniser
 from serve.views import Views
 from settings import Settings
-from store.database import DatabaseUnavailable, Reader, utc_now
+from store.database import DatabaseUnavailable, Reader, open_database, transaction, utc_now
 from store.runs import record_dead_run
 
 CHECK_SECONDS = 60.0
@@ -36,10 +38,12 @@ HEADLINES = {
     "database": "La base de datos no se puede leer. / The database cannot be read.",
     "hidden": "URGENTE: una persona que ocultaste puede estar a la vista con otra ficha. Búscala"
     " ahora. / URGENT: a child whom you hid may be on show with another official page. Look now.",
+    "hide": "Se ocultó a alguien. / Somebody was hidden.",
     "stamp": "Puede haber cambiado la marca de quienes fueron localizados."
     " / The mark of who was found may have changed.",
     "list": "Puede faltar una parte de la lista. / A part of the list may be missing.",
 }
+HIDDEN_BY = {"panel": "desde el panel / from the panel", "server": "en el servidor / on the server"}
 ADVICE = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
 
 log = logging.getLogger("persona404.alerts")
@@ -57,6 +61,7 @@ class Alerts:
         self.began = utc_now()
         self.told: str | None = None  # the names of the faults in the last message
         self.since: dict[str, str] = {}  # the faults at the last check, and since when
+        self.told_hides: set[tuple[str, ...]] = set()
         self.pinged = self.last_sync()
 
     def check_each_minute(self) -> None:
@@ -84,6 +89,8 @@ class Alerts:
             self.told = names
         if last_sync not in (None, self.pinged) and self.send("PING_URL", self.settings.ping_url):
             self.pinged = last_sync
+        if "database" not in current:
+            self.tell_hides()
 
     def last_sync(self) -> str | None:
         """The end of the last good synchronisation."""
@@ -106,14 +113,33 @@ class Alerts:
             current |= dict.fromkeys(warnings.split(), "")
         return current
 
+    def tell_hides(self) -> None:
+        """Tell each hide once, whoever did it: so a stolen key is noticed, and a database that is
+        restored from a copy can be hidden from again."""
+        if self.settings.alert_url is None:
+            return
+        sql = "SELECT id, since, by FROM hidden WHERE NOT told ORDER BY since LIMIT 20"
+        hides = [tuple(row) for row in self.reader.select(sql) if tuple(row) not in self.told_hides]
+        lines = [f"{id} ({HIDDEN_BY[by]}, {since})" for id, since, by in hides]
+        text = self.text("hide", [HEADLINES["hide"], *lines])
+        if hides and self.send("ALERT_URL", self.settings.alert_url, text):
+            self.told_hides.update(hides)  # a full disk must not have it told each minute
+            with open_database(self.reader.database, 5) as db, transaction(db):
+                db.executemany(
+                    "UPDATE hidden SET told = 1 WHERE id = ?", [hide[:1] for hide in hides]
+                )
+
     def message(self, lasting: dict[str, str]) -> str:
         """A short text in Spanish and English."""
-        where = f"persona404, {self.settings.register}, {os.uname().nodename}"
-        lines = [f"{where}: {', '.join(lasting) or 'ok'}"]
+        lines = []
         for name, detail in lasting.items():
             lines += [HEADLINES[name], detail, f"Desde / since {self.since[name]}"]
         lines.append(ADVICE if lasting else HEADLINES["ok"])
-        return "\n".join(filter(None, lines))[:LONGEST]
+        return self.text(", ".join(lasting) or "ok", filter(None, lines))
+
+    def text(self, what: str, lines: Iterable[str]) -> str:
+        where = f"persona404, {self.settings.register}, {os.uname().nodename}: {what}"
+        return "\n".join([where, *lines])[:LONGEST]
 
     def send(self, name: str, url: str | None, text: str | None = None) -> bool:
         """Whether the address of the setting `name` took a POST of `text`, or a GET without."""

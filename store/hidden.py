@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 from model import Hidden, Person, Reading
 from names import keyed_hash, long_words, names_agree, share_a_word
-from store.database import transaction
+from store.database import transaction, utc_now
 from store.persons import hash_key, stored_persons, write_persons
 
 LONGEST = 8  # words; of a longer name no parts are compared
+PANEL_HIDES = 5  # in 24 hours
 
 
 class Marks(NamedTuple):
@@ -124,6 +125,10 @@ def write_marks(db: sqlite3.Connection, hidden: Hidden, somebody_is_new: bool) -
     db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", hidden.taught)
 
 
+class TooManyHides(Exception):
+    """The panel has hidden PANEL_HIDES in 24 hours: a stolen key must not empty the list."""
+
+
 class Hide(NamedTuple):
     """What a hide did; ids."""
 
@@ -133,14 +138,20 @@ class Hide(NamedTuple):
     alike: set[str]  # who is on it and has a name that agrees
 
 
-def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
+def hide(db: sqlite3.Connection, ids: list[str], by: str = "server") -> Hide:
     """Take a child off the list at once and for good, with all cards: equal name and date, or the
     photo with an equal name or date. `ids` are those that the child may have. Needs no run lock: a
-    swap looks again whether somebody was hidden meanwhile."""
+    swap looks again whether somebody was hidden meanwhile. By the "panel", LookupError for who is
+    neither stored nor hidden, and TooManyHides."""
     with transaction(db):
         persons, key = stored_persons(db), hash_key(db)
         sql = "SELECT person FROM known WHERE id IN (SELECT value FROM json_each(?))"
         children = [persons[id] for (id,) in db.execute(sql, [json.dumps(ids)])]
+        before = hidden_as(db, ids)
+        if by == "panel" and not children and not before:
+            raise LookupError(ids)
+        if by == "panel" and children and panel_hides(db) >= PANEL_HIDES:
+            raise TooManyHides
         own = own_photos(persons.values())
         off, alike = set(), set()
         for id, person in persons.items():
@@ -148,7 +159,6 @@ def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
                 off.add(id)
             elif any(names_agree(person.nombre, child.nombre) for child in children):
                 alike.add(id)
-        before = hidden_as(db, ids)
         id = ([child.id for child in children] or sorted(before) or ids)[0]
         marks = set().union(*(marks_of(key, persons[id], persons[id].foto in own) for id in off))
         sql = "SELECT id FROM former WHERE person IN (SELECT value FROM json_each(?))"
@@ -156,9 +166,11 @@ def hide(db: sqlite3.Connection, ids: list[str]) -> Hide:
         # Only of somebody who is not stored: an address without its fragment may be everybody's.
         rows = [(mark, id) for mark in marks or ids]
         db.executemany("DELETE FROM former WHERE person = ?", [(one,) for one in off])
-        db.execute("INSERT OR IGNORE INTO hidden VALUES (?, ?)", [id, bool(off)])
+        row = (id, bool(off), utc_now(), by)
+        db.execute("INSERT OR IGNORE INTO hidden (id, watched, since, by) VALUES (?, ?, ?, ?)", row)
         db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", rows)
         db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
+        db.executemany("DELETE FROM unread WHERE id = ?", [(mark,) for mark, _ in rows])
         write_persons(db, [person for id, person in persons.items() if id not in off])
     return Hide(id, bool(before), off, alike)
 
@@ -173,11 +185,18 @@ def has_her_card(person: Person, child: Person, own_photos: set[str]) -> bool:
     return person.id == child.id or equal_name + equal_date + equal_photo > 1
 
 
-def unhide(db: sqlite3.Connection, ids: list[str]) -> set[str]:
-    """Let the next synchronisation bring a hidden person back; the ids under which the person was
-    hidden."""
+def panel_hides(db: sqlite3.Connection) -> int:
+    """How many children the panel has hidden in the last 24 hours."""
+    sql = "SELECT count(*) FROM hidden WHERE by = 'panel' AND since > ?"
+    return int(db.execute(sql, [utc_now(days_ago=1)]).fetchone()[0])
+
+
+def unhide(db: sqlite3.Connection, ids: list[str], panel_since: str | None = None) -> set[str]:
+    """Let the next synchronisation bring hidden persons back: who has one of `ids`, and all whom
+    the panel has hidden from `panel_since` on. The ids under which they were hidden."""
     with transaction(db):
-        hidden = hidden_as(db, ids)
+        sql = "SELECT id FROM hidden WHERE by = 'panel' AND since >= ?"
+        hidden = hidden_as(db, ids) | {id for (id,) in db.execute(sql, [panel_since])}
         rows = [(id,) for id in hidden]
         db.executemany("DELETE FROM hidden WHERE id = ?", rows)
         db.executemany("DELETE FROM hidden_mark WHERE id = ?", rows)

@@ -292,7 +292,14 @@ def test_a_hide_changes_the_tag(api: Api, database: Path) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/api/persona-random", f"{TRACK}&d=a.example", "/api/sites", "/health", "/nothing"],
+    [
+        "/api/persona-random",
+        "/api/personas/prueba-1",
+        f"{TRACK}&d=a.example",
+        "/api/sites",
+        "/health",
+        "/nothing",
+    ],
 )
 def test_what_must_not_be_stored(api: Api, path: str) -> None:
     assert api.ask(path, X_API_Key=KEY).headers["cache-control"] == "no-store"
@@ -366,6 +373,7 @@ def test_a_wrong_number_of_days(api: Api, days: str) -> None:
         ("/icon.svg", "image/svg+xml"),
         ("/openapi.json", "application/json"),
         ("/home.json", "application/json"),
+        ("/words.json", "application/json"),
         ("/persona404.zip", "application/zip"),
     ],
 )
@@ -464,7 +472,7 @@ def test_what_the_pages_say_of_the_register_is_no_markup(filled: Path) -> None:
         page = api.ask(path).body.decode()
         known = re.search("const ABOUT = ({.*?});\n", page)
         assert known
-        told = about if path == "/" else about._replace(operator="", contact="")
+        told = about if path == "/" else about._replace(operator="", contact="", public_url="")
         assert json.loads(known[1]) == {k: v for k, v in told._asdict().items() if v}
         assert "</script><b>" not in page
 
@@ -489,8 +497,9 @@ def test_the_plugin_is_the_folder_and_the_same_at_each_start(filled: Path, api: 
     assert files == {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
-def test_browsers_keep_the_script_for_an_hour(api: Api) -> None:
-    assert api.ask("/embed.js").headers["cache-control"] == "max-age=3600"
+@pytest.mark.parametrize("path", ["/embed.js", "/words.json"])
+def test_browsers_keep_the_script_for_an_hour(api: Api, path: str) -> None:
+    assert api.ask(path).headers["cache-control"] == "max-age=3600"
 
 
 # --- The trigger ---------------------------------------------------------------------

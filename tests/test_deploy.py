@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Figure
-from support import KEY, ROOT, TLS, missing
+from support import KEY, ROOT, STAFF_KEY, TLS, missing
 from support.api import fill, made_up, request
 from support.browser import Visit, host, view_of, with_card
 from support.nginx import PERSONS, Instances, Nginx, Visitor, send_views
@@ -255,6 +255,40 @@ def test_instances_may_share_a_database(tmp_path: Path) -> None:
                 assert service.ask(TRACK).status == 200
         for service in services:
             wait_until(lambda service=service: service.ask("/api/stats").json["views"] == 20)
+
+
+# --- Both files ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", ["nginx.conf", "nginx-crowd.conf"])
+def test_the_page_of_a_child_outlives_the_service_and_holds_nobody(
+    tmp_path: Path, file: str
+) -> None:
+    with closing(Instances(file, 1 if file == "nginx.conf" else 3, tmp_path)) as running:
+        visitor = running.nginx.visitor()
+        before = visitor.ask(f"/p/{PERSONS[0].id}")
+        for service in running.services:
+            service.process.kill()
+            service.process.wait()
+        after = visitor.ask("/p/otra-1")
+        assert (after.status, after.body) == (200, before.body)
+        assert after.headers["cache-control"] == "no-store"
+        assert visitor.ask(f"/api/personas/{PERSONS[0].id}").status == 503
+
+
+@pytest.mark.parametrize("file", ["nginx.conf", "nginx-crowd.conf"])
+def test_a_child_whom_the_staff_hides_is_gone_at_once(tmp_path: Path, file: str) -> None:
+    """Nothing of the panel, of the hide or of the child is kept."""
+    with closing(Instances(file, 1, tmp_path)) as running:
+        visitor, child = running.nginx.visitor(), PERSONS[0].id
+        hide = f"/api/personas/{child}/hide"
+        assert visitor.ask("/panel").headers["cache-control"] == "no-store"
+        assert visitor.ask(f"/api/personas/{child}").status == 200
+        assert visitor.ask(hide, "POST", X_API_Key=KEY).status == 401
+        assert visitor.ask(hide, "POST", X_API_Key=STAFF_KEY).json == {"hidden": child}
+        assert visitor.ask(f"/api/personas/{child}").status == 404
+        kept = [path.read_bytes() for path in (tmp_path / "nginx").rglob("*") if path.is_file()]
+        assert not any(b"Panel" in text or b"hidden" in text for text in kept)
 
 
 # --- systemd -------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from scrape.profile import Fields, Profile, Way, load_profile
 from scrape.reading import read_register
 from serve import alerts
 from settings import SETTINGS, read_settings
-from support import KEY, ROOT, missing
+from support import KEY, ROOT, STAFF_KEY, missing
 from support.api import Api
 from support.register import Register, call_sync, slugs
 from support.service import Service, wait_until
@@ -70,16 +70,15 @@ def test_each_curl_prints_what_its_page_says(
     register: Register, service: Callable[..., Service]
 ) -> None:
     commands = consoles(README) + consoles(PAGES["docs/api.md"])
-    assert len(commands) == 9
+    assert len(commands) == 11
     demo = ROOT / "registers" / "demo.toml"
     assert "24 active" in call_sync(demo, register.database).stdout  # none runs at the trigger
-    running = service(REGISTER=str(demo), API_KEY=KEY).serving()
+    keys = {"API_KEY": KEY, "STAFF_KEY": STAFF_KEY}
+    running = service(REGISTER=str(demo), **keys).serving()
     everybody = running.ask("/api/personas?limit=100").json["personas"]
     for command, printed in commands:
         command = command.replace("127.0.0.1:8080", f"127.0.0.1:{running.port}")
-        done = subprocess.run(
-            ["bash", "-c", command], env={"API_KEY": KEY}, capture_output=True, text=True
-        )
+        done = subprocess.run(["bash", "-c", command], env=keys, capture_output=True, text=True)
         if "track" in command:  # it is written within a second
             wait_until(lambda: running.ask("/api/stats").json["views"] == 1)
         if "persona-random" in command:

@@ -18,6 +18,7 @@ from serve.views import Views
 from settings import About, read_settings
 from store.database import Reader, open_database, transaction, utc_now
 from store.persons import write_persons
+from support import STAFF_KEY
 
 ABOUT = About(
     title="Registro de prueba",
@@ -27,6 +28,7 @@ ABOUT = About(
     photos=True,
     operator="Fundación de prueba",
     contact="nadie@registro.example",
+    public_url="https://personas.example.org",
 )
 
 
@@ -120,7 +122,9 @@ class Api:
     ):
         self.views = Views(database)
         synchroniser = synchroniser or Synchroniser(database)
-        settings = read_settings({})._replace(register=register, api_key=key, about=about)
+        settings = read_settings({})._replace(
+            register=register, api_key=key, staff_key=key and STAFF_KEY, about=about
+        )
         self.app = app.API(settings, Reader(database), self.views, synchroniser)
         self.test = webtest.TestApp(self.app)
 

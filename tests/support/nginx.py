@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from support import KEY, ROOT, TLS, missing
+from support import KEY, ROOT, STAFF_KEY, TLS, missing
 from support.api import Reply, ask_over, fill, made_up, request
 from support.service import Service, demo_profile, end, free_port, wait_until
 
@@ -99,7 +99,8 @@ class Instances:
     def __init__(self, name: str, count: int, folder: Path, patience: int = 10):
         self.databases = [folder / f"{number}.db" for number in range(count)]
         self.fill()
-        environ = {"REGISTER": str(demo_profile(folder)), "API_KEY": KEY, "SYNC_AT": "off"}
+        environ = {"REGISTER": str(demo_profile(folder)), "SYNC_AT": "off"}
+        environ |= {"API_KEY": KEY, "STAFF_KEY": STAFF_KEY}
         with ExitStack() as stack:  # if one of them does not start, end the others
             self.services = [Service(**environ, DATABASE=str(path)) for path in self.databases]
             for service in self.services:
