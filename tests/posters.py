@@ -23,7 +23,7 @@ from support.child import GONE, POSTERS, ChildPage, poster  # noqa: E402
 from support.web import Answer, Web  # noqa: E402
 
 STATES = {"shown": None, "gone": GONE, "unknown": Answer(503)}
-SIZES = [(360, 740), (390, 664), (1280, 800)]
+SIZES = [(360, 740), (1280, 800)]
 
 
 def load(page: Any, url: str) -> None:

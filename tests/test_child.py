@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from store.database import open_database, transaction
 from support import ROOT, missing
-from support.browser import Visit
+from support.api import ABOUT, fill, keep_photo, made_up
+from support.both import Headless
+from support.browser import Serve, Visit
 from support.child import CHILD, GONE, HTML, NOW, POSTERS, PUBLIC_URL, ChildPage, known, poster
+from support.pictures import draw
 from support.web import Answer, Web
 
 pytestmark = pytest.mark.slow
@@ -57,6 +61,12 @@ def says(page: Any, text: str) -> None:
     page.get_by_role("heading", level=1, name=text, exact=True).wait_for()
 
 
+def wait(page: Any, seconds: int) -> None:
+    """Let the page's clock run, and wait until the page has dealt with the answer, if it asked."""
+    page.clock.run_for(seconds * 1000)
+    page.wait_for_function("() => !asking")
+
+
 def traces(page: Any) -> list[str]:
     """What of the child the page, its title, its address and its storage hold."""
     kept = page.evaluate(
@@ -73,7 +83,7 @@ def traces(page: Any) -> list[str]:
 def test_the_page_itself_names_nobody(web: Web, visit: Visit) -> None:
     page = visit("about:blank", java_script_enabled=False)
     page.goto(ChildPage(web).url)
-    assert page.locator("noscript").inner_text().endswith("deja el cartel donde está.")
+    assert page.locator("noscript").inner_text().endswith("Deja el cartel donde está.")
     assert [text for text in (*CHILD, "Benicio", "/foto/prueba") if text in HTML] == []
     for line in ("og:title", "og:description", "<!-- og:image -->", 'content="noindex"'):
         assert HTML.count(line) == 1
@@ -264,14 +274,12 @@ def test_a_child_who_is_not_confirmed_leaves_the_open_page(
     says(stopped, CHILD.nombre)
     assert "Benicio" in traces(stopped)
     child.answer(answer)
-    stopped.clock.run_for(565_000)
+    wait(stopped, 565)
     says(stopped, CHILD.nombre)
-    with stopped.expect_response("**/api/**"):
-        stopped.clock.run_for(5_000)
+    wait(stopped, 5)
     if answer != GONE:
         says(stopped, CHILD.nombre)
-        with stopped.expect_response("**/api/**"):
-            stopped.clock.run_for(5_000)
+        wait(stopped, 5)
     says(stopped, NO_LONGER if answer == GONE else UNKNOWN)
     assert traces(stopped) == []
 
@@ -282,26 +290,30 @@ def test_one_failure_is_forgiven(web: Web, stopped: Any) -> None:
     says(stopped, CHILD.nombre)
     for answer in (DOWN, known(CHILD), DOWN):
         child.answer(answer)
-        with stopped.expect_response("**/api/**"):
-            stopped.clock.run_for(570_000 if answer == DOWN else 5_000)
+        wait(stopped, 570 if answer == DOWN else 5)
     says(stopped, CHILD.nombre)
+    assert web.asked.count(child.api) == 4
 
 
-@pytest.mark.parametrize("event", ["document, 'visibilitychange'", "window, 'pageshow'"])
+@pytest.mark.parametrize(
+    "event",
+    [
+        "document.dispatchEvent(new Event('visibilitychange'",
+        "window.dispatchEvent(new PageTransitionEvent('pageshow'",
+    ],
+    ids=["tab", "back"],
+)
 def test_a_page_that_is_looked_at_again_asks_again(web: Web, stopped: Any, event: str) -> None:
     child = ChildPage(web)
     stopped.goto(child.url)
     says(stopped, CHILD.nombre)
     child.answer(GONE)
-    target, name = event.split(", ")
-    hide = "Object.defineProperty(document, 'hidden', {value: %s, configurable: true})"
-    stopped.evaluate(hide % "true")
-    stopped.clock.run_for(3_600_000)
+    hide = "value => Object.defineProperty(document, 'hidden', { value, configurable: true })"
+    stopped.evaluate(hide, True)
+    wait(stopped, 3600)
     says(stopped, CHILD.nombre)
-    stopped.evaluate(hide % "false")
-    stopped.evaluate(
-        f"{target}.dispatchEvent(new PageTransitionEvent({name}, {{persisted: true, bubbles: true}}))"
-    )
+    stopped.evaluate(hide, False)
+    stopped.evaluate(f"{event}, {{persisted: true, bubbles: true}}))")
     says(stopped, NO_LONGER)
     assert traces(stopped) == []
 
@@ -419,7 +431,7 @@ def test_the_html_is_valid(web: Web, visit: Visit, tmp_path: Path) -> None:
         files[-1].write_text(page.content())
     command = ["java", "-jar", checker, "--Werror", *files]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.stderr, done.returncode) == ("", 0)
 
 
 # --- The poster ----------------------------------------------------------------------
@@ -497,9 +509,8 @@ def test_paper_never_shows_a_child_who_is_not_shown(
     stopped.goto(child.url)
     says(stopped, CHILD.nombre)
     child.answer(STATES[state])
-    stopped.clock.run_for(570_000)
-    if state == "unknown":
-        stopped.clock.run_for(5_000)
+    wait(stopped, 570)
+    wait(stopped, 5)
     words = {"gone": NO_LONGER, "unknown": UNKNOWN}[state]
     says(stopped, words)
     printed = print_page(stopped, tmp_path / "page.pdf")
@@ -514,3 +525,83 @@ def test_the_button_prints(web: Web, visit: Visit) -> None:
     page.goto(ChildPage(web).url)
     page.get_by_role("button", name="Imprimir cartel").click()
     assert page.evaluate("printed")
+
+
+def test_the_poster_is_one_page_in_two_browsers(either: Headless, web: Web, tmp_path: Path) -> None:
+    pdf = tmp_path / "poster.pdf"
+    child = poster(web, "all long, demo")
+    loaded = "await until(() => document.querySelector('.qr')?.complete);"
+    either.visit(child.url, loaded, pdf=pdf)
+    assert "Pages:           1\n" in program("pdfinfo", pdf)
+    assert "quita este cartel" in " ".join(program("pdftotext", pdf, "-").split())
+
+
+# --- With the service ----------------------------------------------------------------
+
+
+def set_former(database: Path, former: str, person: str) -> None:
+    with open_database(database, 5) as db, transaction(db):
+        db.execute("INSERT INTO former VALUES (?, ?)", (former, person))
+
+
+@pytest.mark.parametrize("id", ["prueba-1", "prueba-7"])
+def test_the_service_shows_a_child_by_each_of_her_ids(
+    serve: Serve, visit: Visit, database: Path, tmp_path: Path, id: str
+) -> None:
+    service = serve(CHILD)
+    keep_photo(database, CHILD, draw("portrait"))
+    set_former(database, "prueba-7", CHILD.id)
+    page = visit(f"{service.service}/p/{id}")
+    says(page, CHILD.nombre)
+    page.locator(".photo img").evaluate("photo => photo.decode()")
+    page.locator(".qr").evaluate("code => code.decode()")
+    print_page(page, tmp_path / "poster.pdf")
+    program("pdftoppm", "-singlefile", "-r", "100", tmp_path / "poster.pdf", tmp_path / "p")
+    code = program("zbarimg", "-q", "--raw", tmp_path / "p.ppm")
+    assert code.strip() == f"{ABOUT.public_url}/p/{CHILD.id}"
+
+
+# What happens to the register or the service, and what an open page and a reload say then.
+EVENTS: dict[str, tuple[Any, str]] = {
+    "found": (lambda served, database: fill(database, [made_up(2)]), NO_LONGER),
+    "stale": (lambda served, database: fill(database, [CHILD], "2024-02-01T03:00:00Z"), UNKNOWN),
+    "stopped": (lambda served, database: served.api.close(), UNKNOWN),
+}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_service_s_word_reaches_an_open_page_and_a_reload(
+    serve: Serve, stopped: Any, database: Path, event: str
+) -> None:
+    happen, words = EVENTS[event]
+    service = serve(CHILD, made_up(2))
+    stopped.goto(f"{service.service}/p/{CHILD.id}")
+    says(stopped, CHILD.nombre)
+    happen(service, database)
+    wait(stopped, 570)
+    wait(stopped, 5)
+    says(stopped, words)
+    assert traces(stopped) == []
+    if event != "stopped":
+        stopped.reload()
+        says(stopped, words)
+
+
+def test_a_new_database_knows_of_nobody(serve: Serve, visit: Visit, database: Path) -> None:
+    service = serve(CHILD)
+    with open_database(database, 5) as db, transaction(db):
+        db.execute("DELETE FROM run")
+    page = visit(f"{service.service}/p/{CHILD.id}")
+    says(page, UNKNOWN)
+
+
+@pytest.mark.parametrize("id", ["prueba-99", "otro-1", "x", "%C3%B1", "prueba-1-", "1" * 300])
+def test_any_id_gets_the_same_bytes(serve: Serve, visit: Visit, id: str) -> None:
+    service = serve(CHILD)
+    page = visit(f"{service.service}/p/{id}")
+    says(page, NO_LONGER)
+    replies = [service.api.ask(f"/p/{text}") for text in (CHILD.id, id)]
+    assert [reply.status for reply in replies] == [200, 200]
+    assert replies[0].body == replies[1].body
+    assert f'content="{ABOUT.public_url}/preview.png"' in replies[0].body.decode()
+    assert service.api.ask(f"/p/{id}/qr.svg").status == 404
