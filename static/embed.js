@@ -42,8 +42,8 @@
       border: 1px solid #8888; border-radius: var(--radius); margin-top: .5em;
       container-type: inline-size;
     }
-    .light { --ink: #1c1b1a; --paper: #fff }
-    .dark { --ink: #f3f0ec; --paper: #1c1b1a }
+    .light { --ink: var(--persona404-ink, #1c1b1a); --paper: var(--persona404-paper, #fff) }
+    .dark { --ink: var(--persona404-ink, #f3f0ec); --paper: var(--persona404-paper, #1c1b1a) }
     header, footer, .body, .more {
       display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline;
     }
@@ -167,7 +167,7 @@
       const { id, nombre, foto, url } = person;
       const days = daysSince(modified);
       const lines = Object.values(person).join("\n");
-      if (!/^.+-\d+(\n.+){3}\n.*(\nhttps:.+){2}$/.test(lines)) throw lines;
+      if (!/^.+-\d+\n.+(\n\d.+){2}\n.*(\nhttps:.+){2}$/.test(lines)) throw lines;
       answered = Date.now();
       failed = false;
       const all = lines + modified + days;
@@ -182,7 +182,8 @@
       }, words.share) : link(childPage, words.share);
 
       const read = days > 1 ? say("old", long(new Date(modified))) : say("read",
-        new Intl.RelativeTimeFormat(lang, plain({ numeric: "auto" })).format(-days, "day"));
+        new Intl.RelativeTimeFormat(lang, plain({ numeric: "auto" }))
+          .format(days > 0 ? -1 : 0, "day"));
 
       const photo = element("div", { className: "photo" }, element("img", {
         alt: say("photo", nombre).join(""),
@@ -243,7 +244,7 @@
       if (!half || !unseen || page("hidden")) return;
       timer = setTimeout(() => {
         unseen = false;
-        if (service.startsWith(location.origin)) return;
+        if (service.startsWith(location.origin + "/")) return;
         const view = `${service}api/track?e=view&p=${shown}&d=${location.hostname}`;
         fetch(view, plain({ mode: "no-cors" })).catch(() => {});
       }, 1000);

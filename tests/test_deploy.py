@@ -274,6 +274,9 @@ def test_the_page_of_a_child_outlives_the_service_and_holds_nobody(
         assert (after.status, after.body) == (200, before.body)
         assert after.headers["cache-control"] == "no-store"
         assert visitor.ask(f"/api/personas/{PERSONS[0].id}").status == 503
+        down = visitor.ask(f"/api/personas/{PERSONS[0].id}/hide", "POST", X_API_Key=STAFF_KEY)
+        assert down.json["detail"] == "The service is not running."  # the panel knows these words
+        assert "access-control-allow-origin" not in down.headers
 
 
 @pytest.mark.parametrize("file", ["nginx.conf", "nginx-crowd.conf"])
