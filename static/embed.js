@@ -90,8 +90,7 @@
       .small .photo { width: 100% }
     }
     @media print {
-      article { --ink: #000; --paper: #fff }
-      header { color: #000 }
+      article, header { color: #000; background: #fff }
       .do, .more, .back { display: none !important }
     }`;
 
