@@ -90,8 +90,7 @@
       .small .photo { width: 100% }
     }
     @media print {
-      article { --ink: #000; --paper: #fff }
-      header { color: #000 }
+      article, header { color: #000; background: #fff }
       .do, .more, .back { display: none !important }
     }`;
 
@@ -218,7 +217,6 @@
         element("section", { lang, ariaLabel }, option("lead") && lead, card));
       if (focused) heading.focus();
       clearTimeout(timer);
-      unseen ||= id !== shown;
       shown = id;
       half = false;
       sight.disconnect();
@@ -275,6 +273,7 @@
         while (answer[0].id === shown && --tries);
         if (!tries) throw shown;
         draw(answer);
+        unseen = true;
       } catch (why) {
         if (shown && why === 404) leave();
         else if (shown) note.replaceChildren(...say("sorry"));
