@@ -164,7 +164,7 @@ def test_facts_are_those_of_today(web: Web, clocked: Any, row: str) -> None:
     fecha, edad, about, since, age = FACTS[row]
     clocked.goto(ChildPage(web, CHILD._replace(fecha=fecha, edad=edad), about).url)
     says(clocked, CHILD.nombre)
-    day = f"{fecha[:2]} de noviembre de {fecha[6:]}"
+    day = f"{fecha[:2]} de noviembre de {fecha[6:]}".replace(" ", "\u00a0")  # on one line
     assert clocked.locator(".since").inner_text() == since.replace("|", day) + PLACE
     assert clocked.locator(".age").inner_text() == age
 
@@ -173,7 +173,10 @@ def test_facts_are_those_of_today(web: Web, clocked: Any, row: str) -> None:
     ("read", "words"),
     [
         ("Sat, 21 Nov 2026 06:00:00 GMT", "· leída ayer."),
-        ("Sun, 15 Nov 2026 06:00:00 GMT", "· sin actualizar desde el 15 de noviembre de 2026."),
+        (
+            "Sun, 15 Nov 2026 06:00:00 GMT",
+            "· sin actualizar desde el 15\u00a0de\u00a0noviembre\u00a0de\u00a02026.",
+        ),
     ],
 )
 def test_it_says_when_the_register_was_read(web: Web, clocked: Any, read: str, words: str) -> None:
@@ -461,7 +464,10 @@ def words_of(case: str) -> list[str]:
     words = ["SE BUSCA", person.nombre, person.lugar, "Impreso el 22 de noviembre de 2026"]
     words.append(known_about["phone"] or "Avisa a la policía o al número de emergencias")
     if known_about["public_url"]:
-        words += ["Escanea antes de creer este cartel", f"personas.example/p/{person.id}"]
+        words += [
+            "antes de creer este cartel: la página dice si aún se busca",
+            f"personas.example/p/{person.id}",
+        ]
         words.append("quita este cartel cuando el código diga que ya no figura")
     if about.get("demo"):
         words.append("Ejemplo: esta persona no existe. No lo pegues.")
