@@ -292,9 +292,10 @@ class API(Bottle):
     def hide(self, person: str) -> bytes:
         """Take a person off the list at once, as `sync.py --hide` does. For the staff."""
         require_key(self.settings.staff_key, "STAFF_KEY")
+        ids = [person] if PERSON_ID.fullmatch(person) else []  # SQLite's JSON ends text at a NUL
         try:
             with open_database(self.reader.database, HIDE_SECONDS) as db:
-                hidden = hide(db, [person], by="panel")
+                hidden = hide(db, ids, by="panel")
                 empty_wal(db)
         except LookupError:
             raise problem(404, "There is no such person, on the list or hidden.") from None

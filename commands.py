@@ -238,10 +238,8 @@ def unhide_persons(who: str, since: str | None, register: str, database: Path) -
     either = possible_ids(who, register) if who else []
     with open_register(database, register) as db:
         hidden = sorted(unhide(db, known_ids(db, either), moment))
-    for id in hidden:
-        print(f"{database}: ya no está oculta / {id} is no longer hidden")
-    if not hidden:
-        print(f"{database}: no estaba oculta / {who or 'by the panel, anybody'} was not hidden")
+    said = "ya no se oculta / no longer hidden" if hidden else "a nadie / nobody was hidden so"
+    print(f"{database}: {said}: {' '.join(hidden or [who])}".rstrip(": "))
     return 0 if hidden else 1
 
 

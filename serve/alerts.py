@@ -119,15 +119,20 @@ class Alerts:
         if self.settings.alert_url is None:
             return
         sql = "SELECT id, since, by FROM hidden WHERE NOT told ORDER BY since LIMIT 20"
-        hides = [tuple(row) for row in self.reader.select(sql) if tuple(row) not in self.told_hides]
-        lines = [f"{id} ({HIDDEN_BY[by]}, {since})" for id, since, by in hides]
+        hides = [tuple(row) for row in self.reader.select(sql)]
+        new = [hide for hide in hides if hide not in self.told_hides]
+        lines = [f"{id} ({HIDDEN_BY[by]}, {since})" for id, since, by in new]
         text = self.text("hide", [HEADLINES["hide"], *lines])
-        if hides and self.send("ALERT_URL", self.settings.alert_url, text):
-            self.told_hides.update(hides)  # a full disk must not have it told each minute
-            with open_database(self.reader.database, 5) as db, transaction(db):
-                db.executemany(
-                    "UPDATE hidden SET told = 1 WHERE id = ?", [hide[:1] for hide in hides]
-                )
+        if not hides or (new and not self.send("ALERT_URL", self.settings.alert_url, text)):
+            return
+        self.told_hides.update(new)  # a full disk must not have it told each minute
+        with (
+            suppress(DatabaseUnavailable),  # then it is noted in a minute
+            open_database(self.reader.database, 5) as db,
+            transaction(db),
+        ):
+            sql = "UPDATE hidden SET told = 1 WHERE (id, since, by) = (?, ?, ?)"
+            db.executemany(sql, hides)
 
     def message(self, lasting: dict[str, str]) -> str:
         """A short text in Spanish and English."""

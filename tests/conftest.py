@@ -12,7 +12,7 @@ from support.register import Register
 from support.service import Service
 from support.web import NoSockets, Pages, Web
 
-pytest_plugins = ["support.browser", "support.both"]
+pytest_plugins = ["support.browser", "support.both", "support.still"]
 
 
 @pytest.fixture

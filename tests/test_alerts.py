@@ -15,7 +15,9 @@ from serve.alerts import Alerts
 from serve.nightly import Synchroniser
 from serve.views import Views
 from settings import read_settings
-from store.database import Reader, open_database, run_lock, utc_text
+from store.database import Reader, open_database, run_lock, transaction, utc_text
+from store.hidden import hide, unhide
+from store.persons import write_persons
 from support.api import Api, fill, made_up
 from support.register import Register, slugs
 from support.web import Answer, Web
@@ -273,6 +275,86 @@ def test_a_long_reason_is_cut(operator: Operator) -> None:
     assert len(operator.hears()[0].encode()) < 4096
 
 
+# --- Hides ---------------------------------------------------------------------------
+
+
+def hide_one(operator: Operator, number: int, by: str, since: str = "2026-01-31T18:00:00Z") -> str:
+    """Somebody is hidden; what is told of it."""
+    person = made_up(number)
+    with open_database(operator.database, 5) as db:
+        with transaction(db):
+            write_persons(db, [person])
+        hide(db, [person.id], by)
+        db.execute("UPDATE hidden SET since = ? WHERE id = ?", [since, person.id])
+    place = {"panel": "desde el panel / from the panel", "server": "en el servidor / on the server"}
+    return (
+        f"{HEAD}hide\nSe ocultó a alguien. / Somebody was hidden.\n"
+        f"{person.id} ({place[by]}, {since})"
+    )
+
+
+@pytest.mark.parametrize("by", ["panel", "server"])
+def test_a_hide_is_told_once_by_its_id_alone(operator: Operator, by: str) -> None:
+    told = hide_one(operator, 7, by)
+    assert operator.hears() == [told]
+    operator.restart()
+    assert operator.hears() == [OK]
+
+
+def test_who_is_hidden_anew_is_told_anew(operator: Operator) -> None:
+    hide_one(operator, 7, "panel")
+    operator.hears()
+    with open_database(operator.database, 5) as db:
+        hide(db, ["prueba-7"], "panel")  # is so already
+        assert operator.hears() == []
+        unhide(db, ["prueba-7"])
+        assert operator.hears() == []
+    again = hide_one(operator, 7, "server", since="2026-02-01T18:00:00Z")
+    assert operator.hears() == [again]
+
+
+def test_several_hides_are_one_message(operator: Operator) -> None:
+    for number in range(1, 31):
+        hide_one(operator, number, "server", since=f"2026-01-31T18:00:{number:02}Z")
+    first, second = operator.hears()
+    told = [re.findall(r"prueba-\d+", message) for message in (first, second)]
+    assert told == [[f"prueba-{n}" for n in numbers] for numbers in (range(1, 21), range(21, 31))]
+    assert (max(map(len, (first, second))) < alerts.LONGEST, operator.hears()) == (True, [])
+
+
+def test_a_hide_that_cannot_be_told_is_told_later(operator: Operator) -> None:
+    told = hide_one(operator, 7, "panel")
+    operator.web.pages["/topic"] = Answer(500)
+    assert operator.hears() == [told, told]  # refused twice
+    operator.web.pages["/topic"] = Answer()
+    assert operator.hears() == [told]
+
+
+def test_a_locked_database_has_no_hide_told_twice(operator: Operator, patient: None) -> None:
+    told = hide_one(operator, 7, "panel")
+    with open_database(operator.database, 5) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert operator.hears() + operator.hears() == [told]
+        db.execute("ROLLBACK")
+    assert operator.hears() == []
+    operator.restart()  # by now it is on record
+    assert operator.hears() == [OK]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock is waited for a moment only."""
+    monkeypatch.setattr(alerts, "open_database", lambda path, _: open_database(path, 0))
+
+
+def test_without_an_address_no_hide_is_told_or_noted(operator: Operator) -> None:
+    told = hide_one(operator, 7, "panel")
+    operator.alerts.settings = operator.alerts.settings._replace(alert_url=None)
+    assert operator.hears() == []
+    operator.restart()
+    assert operator.hears() == [OK, told]
+
+
 # --- What a synchronisation records for it -------------------------------------------
 
 
@@ -301,9 +383,14 @@ def test_a_hidden_child_who_is_not_recognised_is_a_warning(stamps: Register) -> 
 def test_no_message_names_a_person(stamps: Register, left: int) -> None:
     stamps.publish(slugs(15)[left:])
     stamps.sync()
-    first, *rest = Operator(stamps.web, stamps.database).hears()
+    hide, first, *rest = Operator(stamps.web, stamps.database).hears()
     assert first.startswith(HEAD + "" + ("stamp, hidden" if left == 1 else "refused"))
-    assert not re.search(r"prueba-\d|inventado|file/", "".join([first, *rest]), re.I)
+    assert hide.startswith(f"{HEAD}hide\n")
+    assert re.findall(r"prueba-\d+", hide) == [stamps.id("aa")]
+    assert not re.search(r"prueba-\d", "".join([first, *rest]))
+    assert not re.search(
+        r"inventad|https?:|file/|foto|ficticia", hide + first + "".join(rest), re.I
+    )
 
 
 def test_health_tells_of_a_large_write_ahead_log(filled: Path) -> None:
