@@ -22,6 +22,7 @@ from protego import Protego
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
+from model import VERSION
 from scrape.address import web_address
 from scrape.profile import Profile
 
@@ -83,7 +84,7 @@ class Fetcher:
         self.save = save
         self.hosts = profile.own_hosts
         self.session = Session()
-        self.session.headers["User-Agent"] = f"{AGENT}/1 (+{contact})"
+        self.session.headers["User-Agent"] = f"{AGENT}/{VERSION} (+{contact})"
         self.rules: dict[str, Protego] = {}  # of robots.txt, by origin
         self.run_ends = time.monotonic() + RUN_SECONDS
         self.next_request = 0.0  # the moment from which it may be sent, in time.monotonic()

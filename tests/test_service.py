@@ -16,7 +16,7 @@ import pytest
 from store.database import open_database
 from support import KEY, ROOT, STAFF_KEY
 from support.api import fill
-from support.register import Register, slugs
+from support.register import Register, child_environ, slugs
 from support.service import Service, wait_until
 from support.web import Answer, HeldPage
 
@@ -97,8 +97,9 @@ def test_the_operator_is_told(register: Register, service: Start) -> None:
     def told(start: str) -> bool:
         return any(asked.startswith(start) for asked in register.web.asked)
 
-    running = service(ALERT_URL=phone, PING_URL=watcher, API_KEY=KEY, command=QUICK_ALERTS)
-    running.serving()
+    register.sync()
+    settings = {"ALERT_URL": phone, "PING_URL": watcher, "API_KEY": KEY, "SYNC_AT": "off"}
+    running = service(**settings, command=QUICK_ALERTS).serving()
     wait_until(lambda: told(f"/topic?{head}refused\n"))
     assert not told("/ping")
     register.publish(TWELVE)
@@ -297,6 +298,21 @@ def test_no_request_is_logged(register: Register, service: Start) -> None:
     running.ask("/marker")
     running.stop()
     assert not any("marker" in line for line in running.log)
+
+
+def test_that_nothing_is_synchronised_by_itself_is_said(service: Start) -> None:
+    service(SYNC_AT="off").wait_for("SYNC_AT=off: nothing is synchronised unless a timer or cron")
+
+
+def test_no_other_process_of_the_user_may_read_the_secrets() -> None:
+    code = """
+import ctypes, app, waitress
+waitress.create_server = lambda *_, **__: print(ctypes.CDLL(None).prctl(3)) or exit()
+app.main()
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=child_environ(), capture_output=True, text=True)
+    assert done.stdout == "0\n"  # PR_GET_DUMPABLE: /proc/PID/environ and mem are root's
 
 
 def test_the_demo_register_in_public_is_said(service: Start) -> None:

@@ -45,6 +45,9 @@ from support import KEY, ROOT, STAFF_KEY
         ({"CONTACT": "http://a.example"}, "CONTACT: must be a mail or https address"),
         ({"CONTACT": "ñ@a.example"}, "CONTACT: must be a mail or https address"),
         ({"CONTACT": ""}, "CONTACT: a mail or https address must tell"),
+        ({"TZ": "Etc/GMT-3"}, "TZ: Etc/GMT-3 is UTC+3: write a place, as America/Lima"),
+        ({"TZ": "Etc/GMT+5"}, "TZ: Etc/GMT+5 is UTC-5: write a place"),
+        ({"REGISTER": "none.toml"}, "registers/none.toml: No such file or directory; there are"),
         ({"TZ": "/etc/passwd"}, "TZ: /etc/passwd is no time zone"),
         (
             {"REGISTER": "registers/none.toml"},
@@ -104,6 +107,17 @@ def test_the_pages_get_what_age_and_date_mean(tmp_path: Path) -> None:
         profile.write_text(toml)
         about = read_settings(settings).about
         assert (about.edad_de, about.fecha_de) == told
+
+
+def test_a_register_may_be_named_as_the_table_of_registers_does(tmp_path: Path) -> None:
+    environ = {"REGISTER": "cndes.toml", "CONTACT": "nadie@registro.example"}
+    assert read_settings(environ).profile == HERE / "registers" / "cndes.toml"
+
+
+def test_a_folder_of_root_is_named(as_nobody: Path) -> None:
+    folder = as_nobody / "of_root"
+    with pytest.raises(SettingError, match=f"DATABASE: {folder}/x.db is not a file in a folder"):
+        read_settings({"DATABASE": str(folder / "x.db")})
 
 
 def test_sync_at_may_be_off() -> None:
