@@ -65,12 +65,13 @@ class Root:
         mounts = f"--bind-ro={packages}:/wheels --bind-ro={self.git}:/repo"
         nspawn = f"systemd-nspawn -q --register=no --keep-unit {mounts} --resolv-conf=copy-host"
         script = f"mount -t tmpfs tmpfs /run; exec {nspawn} -bD {self.files}"
-        self.nspawn = subprocess.Popen(
-            ["unshare", "-m", "bash", "-c", script],
-            stdin=subprocess.DEVNULL,
-            stdout=(self.files.parent / "console").open("w"),
-            stderr=subprocess.STDOUT,
-        )
+        with (self.files.parent / "console").open("w") as console:
+            self.nspawn = subprocess.Popen(
+                ["unshare", "-m", "bash", "-c", script],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+            )
         self.wait_for("systemctl is-system-running --wait", 60)
 
     def put(self, path: str, text: str) -> Path:
@@ -143,8 +144,13 @@ def wheels() -> Path:
     """A folder of the packages for both Pythons: what a server gets from PyPI."""
     folder, requirements = BASES / "wheels", ROOT / "requirements.txt"
     pip = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", folder]
-    if not folder.exists() or folder.stat().st_mtime < requirements.stat().st_mtime:
+    copy = folder / "requirements.txt"
+    if not copy.exists() or copy.read_text() != requirements.read_text():
         for version in ("3.11", "3.13"):
-            subprocess.run([*pip, "--python-version", version, "-r", requirements], check=True)
-        folder.touch()
+            subprocess.run(
+                [*pip, "--python-version", version, "-r", requirements],
+                check=True,
+                stderr=subprocess.DEVNULL,
+            )
+        shutil.copy(requirements, copy)
     return folder
