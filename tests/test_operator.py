@@ -172,7 +172,10 @@ def test_update_and_the_way_back(root: Root) -> None:
     for tag, line in broken.items():
         root.commit(line, tag)
         done = root.run("persona404 update")
-        assert (done.returncode, "v9.0.1" in root.did("git -C /opt/persona404 describe")) == (
+        assert (
+            done.returncode,
+            "v9.0.1" in root.did("git -C /opt/persona404 describe --tags"),
+        ) == (
             1,
             True,
         )
