@@ -147,7 +147,7 @@ def test_a_lost_server_is_restored_and_the_hidden_stay_hidden(root: Root) -> Non
     child = ids(root)[0]
     root.did("rm -f /var/backups/persona404/*")
     root.did(f"persona404 sync --hide {child}")
-    root.did("persona404 backup; cp /var/backups/persona404/persona404-*.db copy.db")
+    root.wait_for("cp /var/backups/persona404/persona404-*.db copy.db")  # made at the hide
     for damage in ("rm -r /var/lib/persona404", "echo x >/var/lib/persona404/demo.db", "true"):
         root.did(f"systemctl stop persona404; {damage}; persona404 restore copy.db")
         assert health(root)["active"] == 23
