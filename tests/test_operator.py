@@ -20,13 +20,18 @@ SCRIPT = ROOT / "deploy" / "persona404"
 VERBS = set(re.findall(r"^do_(\w+)\(\)", SCRIPT.read_text(), re.M))
 HOST = "personas.example.org"
 ASK = f"curl -sk --resolve {HOST}:443:127.0.0.1 https://{HOST}"
-TYPE = """import fcntl
+TYPE = """import fcntl, glob
 for fd in (0, 1, 2):
     try:
         for letter in b"rm x":
             fcntl.ioctl(fd, 0x5412, bytes([letter]))  # TIOCSTI
     except OSError:
         pass
+for name in ["/etc/persona404.env", *glob.glob("/proc/[0-9]*/environ")]:
+    try:
+        print(open(name).read())
+    except OSError as error:
+        print(name, error.strerror)
 """
 
 
@@ -134,7 +139,11 @@ def test_a_wrong_setting_fails_loudly(root: Root) -> None:
 @pytest.mark.roots
 def test_what_reads_the_register_cannot_type_for_root(root: Root) -> None:
     root.put("opt/persona404/sync.py", TYPE)
-    assert "terminal: nothing" in root.on_terminal("persona404 sync")
+    printed = root.on_terminal("persona404 sync")
+    assert "/etc/persona404.env Permission denied" in printed
+    assert "REGISTER=" in printed
+    assert "API_KEY=" not in printed
+    assert "terminal: nothing" in printed
     assert "terminal: nothing" in root.on_terminal("bash -c 'persona404 sync | cat'")
     assert "terminal: nothing" in root.on_terminal("bash -c 'persona404 sync 2>/dev/null'")
     root.did("git -C /opt/persona404 checkout -q sync.py")
