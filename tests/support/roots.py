@@ -1,6 +1,7 @@
 """An empty Debian, booted: debootstrap once, then systemd-nspawn with a copy of it."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -143,14 +144,12 @@ class Root:
 def wheels() -> Path:
     """A folder of the packages for both Pythons: what a server gets from PyPI."""
     folder, requirements = BASES / "wheels", ROOT / "requirements.txt"
-    pip = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", folder]
-    copy = folder / "requirements.txt"
-    if not copy.exists() or copy.read_text() != requirements.read_text():
+    copy, text = folder / "requirements.txt", re.sub(r";.*", "", requirements.read_text())
+    if not copy.exists() or copy.read_text() != text:
+        folder.mkdir(exist_ok=True)
+        copy.write_text(text)  # without markers: pip evaluates them for the Python that it runs on
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--only-binary=:all:", "-d", folder]
         for version in ("3.11", "3.13"):
-            subprocess.run(
-                [*pip, "--python-version", version, "-r", requirements],
-                check=True,
-                stderr=subprocess.DEVNULL,
-            )
-        shutil.copy(requirements, copy)
+            command = [*pip, "--python-version", version, "-r", copy]
+            subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     return folder
