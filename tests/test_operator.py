@@ -132,7 +132,7 @@ def test_a_wrong_setting_fails_loudly(root: Root) -> None:
     assert "ALERT_URL" in root.did("journalctl -u persona404 -n 5")
     root.did("sleep 6")
     assert "NRestarts=0" in root.did("systemctl show -p NRestarts persona404")
-    root.did("sed -i /^ALERT_URL/d /etc/persona404.env; systemctl restart persona404")
+    root.did("sed -i '$ c OPERATOR=Red ls' /etc/persona404.env; systemctl restart persona404")
     health(root)
 
 
@@ -194,7 +194,9 @@ def test_update_and_the_way_back(root: Root) -> None:
         "/opt/persona404/.venv",
         "/var/lib/persona404",
     ]
-    root.did("persona404 update v9.0.1 && persona404 doctor")
+    root.commit("# a good version", "v9.0.4")
+    for version in ("v9.0.4", "v9.0.1", ""):  # there, back and there
+        root.did(f"persona404 update {version} && persona404 doctor")
 
 
 @pytest.mark.roots
