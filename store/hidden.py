@@ -11,7 +11,9 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import combinations
+from pathlib import Path
 from typing import NamedTuple
 
 from model import Hidden, Person, Reading
@@ -172,7 +174,14 @@ def hide(db: sqlite3.Connection, ids: list[str], by: str = "server") -> Hide:
         db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
         db.executemany("DELETE FROM unread WHERE id = ?", [(mark,) for mark, _ in rows])
         write_persons(db, [person for id, person in persons.items() if id not in off])
+    want_copy(db)
     return Hide(id, bool(before), off, alike)
+
+
+def want_copy(db: sqlite3.Connection) -> None:
+    """Leave a file beside the database: systemd (persona404-backup.path) then makes a copy."""
+    with suppress(OSError):
+        Path(db.execute("PRAGMA database_list").fetchone()[2]).with_name("copy.wanted").touch()
 
 
 def has_her_card(person: Person, child: Person, own_photos: set[str]) -> bool:
@@ -200,6 +209,7 @@ def unhide(db: sqlite3.Connection, ids: list[str], panel_since: str | None = Non
         rows = [(id,) for id in hidden]
         db.executemany("DELETE FROM hidden WHERE id = ?", rows)
         db.executemany("DELETE FROM hidden_mark WHERE id = ?", rows)
+    want_copy(db)
     return hidden
 
 

@@ -5,7 +5,7 @@ import importlib
 import json
 import os
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,15 +19,16 @@ from scrape.profile import Fields, Profile, Way, load_profile
 from scrape.reading import read_register
 from serve import alerts
 from settings import SETTINGS, read_settings
-from support import KEY, ROOT, STAFF_KEY, missing
+from support import KEY, ROOT, STAFF_KEY
 from support.api import Api
-from support.register import Register, call_sync, slugs
+from support.register import Register, call_sync
 from support.service import Service, wait_until
 from support.web import Web
 
 ENGLISH = {"README.md": "LEEME.md"} | {
     f"docs/{name}.md": f"{name}.md" for name in ("sites", "operating", "night", "privacy")
 }
+ENGLISH["docs/call.md"] = "llamada.md"
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
     for pattern in ("*.md", "docs/*.md", "docs/es/*.md", "bench/*.md", "registers/*.md")
@@ -37,6 +38,9 @@ README, OPERATING, NIGHT = (
     PAGES[f"{name}.md"] for name in ("README", "docs/operating", "docs/night")
 )
 PROFILES = PAGES["registers/README.md"]
+
+
+CONTACT = {"CONTACT": "nadie@registro.example"}
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -146,8 +150,16 @@ def test_every_command_is_one(page: str) -> None:
     for block in blocks(PAGES[page], "sh"):
         done = subprocess.run(["bash", "-n"], input=block, capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
-        for options in re.findall(r"(?:persona404-sync|sync\.py) +(--[^;&>\n]*)", block):
-            sync.parse_options([word.strip("\"'") for word in options.split()])
+        for options in re.findall(r"(?:[a-z]404 sync|sync\.py) +(--[^;&>\n]*)", block):
+            sync.parse_options(shlex.split(options))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_verb_is_one(page: str) -> None:
+    script = (ROOT / "deploy" / "persona404").read_text()
+    verbs = re.findall(r"^do_(\w+)\(\)", script, re.M)
+    named = re.findall(r"(?:`|^|/deploy/|/bin/|; |&& )[a-z]+404 ([a-z]+)", PAGES[page], re.M)
+    assert [verb for verb in named if verb not in verbs] == []
 
 
 def test_every_alert_is_explained() -> None:
@@ -216,15 +228,13 @@ def run_block(block: str, register: Register, web: Web, folder: Path) -> str:
         "/etc/systemd/system": str(folder),
         "/etc": str(folder),
         "https://ntfy.sh": f"http://{web.host}",
-        "-o persona404 -g persona404": "",
-        "chown root:persona404": "true",
     }.items():
         block = block.replace(old, new)
     sync_py = f"{sys.executable} {ROOT}/sync.py --register {register.profile}"
     functions = f"""systemctl() {{ :; }}
-    persona404-sync() {{ {sync_py} --database {register.database} "$@"; }}
+    persona404() {{ [ "$1" != sync ] || {sync_py} --database {register.database} "${{@:2}}"; }}
     """
-    environ = {"PATH": os.environ["PATH"], "CONTACT": "nadie@registro.example"}
+    environ = {"PATH": os.environ["PATH"], **CONTACT}
     done = subprocess.run(
         ["bash", "-euc", functions + block], cwd=folder, env=environ, capture_output=True, text=True
     )
@@ -232,37 +242,12 @@ def run_block(block: str, register: Register, web: Web, folder: Path) -> str:
     return done.stdout
 
 
-def test_a_backup_is_restored_and_the_hidden_stay_hidden(
-    register: Register, web: Web, tmp_path: Path
-) -> None:
-    if shutil.which("sqlite3") is None:
-        missing("sqlite3")
-    register.publish(slugs(12))
-    register.sync()
-    (tmp_path / "persona404.env").write_text(f"DATABASE='{register.database}'\r\n")
-    (back_up,) = blocks(section(OPERATING, "Back up"), "sh")
-    run_block(back_up, register, web, tmp_path)
-    register.sync("--hide", register.id("aa"))
-    (restore,) = blocks(section(OPERATING, "Restore"), "sh")
-    printed = run_block(restore, register, web, tmp_path)
-    assert f"hidden again: {register.id('aa')}\n" in printed
-    assert "12 listed" in printed
-    assert register.names() == {person.slug for person in slugs(12)[1:]}
-
-
-def test_a_topic_and_a_key_are_made(register: Register, web: Web, tmp_path: Path) -> None:
-    web.pages.clear()
-    alert, key = (
-        run_block(block, register, web, tmp_path).strip()
-        for heading in ("Alerts on your phone", "Settings")
-        for block in blocks(section(OPERATING, heading), "sh")
-    )
-    topic = f"http://{web.host}/{alert}"
-    assert (web.asked, key) == ([f"/{alert}?A test"], "")
-    code = "import os; from settings import *; print(read_settings(os.environ).alert_url)"
-    command = f". {tmp_path}/persona404.env; exec {sys.executable} -c '{code}'"
-    done = subprocess.run(["sh", "-eac", command], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout == topic + "\n"
+def test_a_topic_is_made(register: Register, web: Web, tmp_path: Path) -> None:
+    (block,) = blocks(section(OPERATING, "Alerts on your phone"), "sh")
+    line = run_block(block, register, web, tmp_path).strip()
+    name, _, address = line.partition("=")
+    assert (tmp_path / "persona404.env").read_text() == line + "\n"
+    assert read_settings({name: address, "REGISTER": str(register.profile), **CONTACT}).alert_url
 
 
 def test_a_report_is_printed(register: Register, web: Web, tmp_path: Path) -> None:
@@ -365,3 +350,26 @@ def test_the_example_profiles_read_their_pages(tmp_path: Path) -> None:
             "https://www.registro.example/#/caso/C-0071",
         ],
     ]
+
+
+def test_the_redesigned_register_is_read_step_by_step(tmp_path: Path) -> None:
+    """docs/es/registro.md: what the dry run prints before and after each correction."""
+    text = PAGES["docs/es/registro.md"]
+    profile, *corrections = blocks(text, "toml")
+    cards, file = blocks(text, "html")
+    (tmp_path / "pages" / "persona").mkdir(parents=True)
+    for name, html in {
+        "lista": cards,
+        "persona/1": file,
+        "persona/2": file.replace("Ana Inventada", "Bruno Ficticio"),
+    }.items():
+        (tmp_path / "pages" / f"{name}.html").write_text(html)
+    none, without_date, explained, unmarked, good = blocks(text, "text")
+    printed = [none, without_date, unmarked, good]
+    for correction, lines in zip(["", *corrections], printed, strict=True):
+        key = correction.partition("=")[0]
+        profile = re.sub(rf"^{key}=.*\n", correction, profile, flags=re.M) if key else profile
+        (tmp_path / "ejemplo.toml").write_text('pages = "pages"\n' + profile)
+        done = call_sync(tmp_path / "ejemplo.toml", tmp_path / "x.db", "--dry-run")
+        assert set(lines.splitlines()) <= set(done.stdout.splitlines())
+    assert "(taken)" in explained
