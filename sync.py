@@ -25,7 +25,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import commands
-from model import Changes, Reading, SettingError
+from model import VERSION, Changes, Reading, SettingError
 from rules.judge import decide
 from scrape.address import page_of
 from scrape.fetch import Fetcher, Refused
@@ -78,6 +78,7 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Read the register. See docs/operating.md.")
+    parser.add_argument("--version", action="version", version=f"persona404 {VERSION}")
     parser.add_argument("--register", metavar="FILE", help="the register's profile")
     parser.add_argument("--database", metavar="FILE", help="the SQLite file")
     parser.add_argument("--pages", metavar="DIR", help="read a folder of saved pages, not the web")
