@@ -190,7 +190,8 @@ class API(Bottle):
             "SELECT json, last_good.ended,"
             " last_good.ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days')"
             " AND NOT EXISTS (SELECT 1 FROM former WHERE id = :id AND person IS NULL)"
-            " AND NOT EXISTS (SELECT 1 FROM unread WHERE id = :id)"
+            " AND NOT EXISTS (SELECT 1 FROM unread WHERE id IN"
+            " (:id, (SELECT person FROM former WHERE former.id = :id)))"
             " FROM (SELECT 1) LEFT JOIN last_good"
             " LEFT JOIN shown ON shown.id = (SELECT person FROM known WHERE known.id = :id)"
         )

@@ -283,8 +283,8 @@
 
     // Ten minutes without the service's word, and the child is gone.
     const check = async () => {
-      if (!shown || asking || !place.isConnected || page("hidden") || Date.now() - answered < 57e4)
-        return;
+      if (!shown || asking || !place.isConnected || page("hidden")
+        || Math.abs(Date.now() - answered) < 57e4) return;
       asking = true;
       try {
         draw(await get("api/personas/" + shown));

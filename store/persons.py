@@ -59,7 +59,7 @@ def write_changes(db: sqlite3.Connection, changes: Changes) -> None:
     move(db, changes.moved)
     write_persons(db, changes.persons.values())
     db.execute("DELETE FROM former")
-    there = {None, *changes.persons, *changes.stamped}
+    there = {None, *changes.persons, *changes.stamped, *changes.unread}
     former = [(id, to) for id, to in changes.former.items() if to in there]
     db.executemany("INSERT INTO former VALUES (?, ?)", former)
 
