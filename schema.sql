@@ -1,6 +1,6 @@
 -- The database of one register, version 2. store/database.py runs this file on a new database.
--- sync.py writes everything but the views; app.py reads everything and writes the views, and the
--- end of a run that could not record it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
+-- sync.py writes everything but the views; app.py reads everything and writes the views, what the
+-- panel hides, and the end of a run that could not record it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
 -- The persons still sought, as the register lists them: what the API shows.
 CREATE TABLE IF NOT EXISTS person (

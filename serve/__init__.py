@@ -1,6 +1,8 @@
-"""What runs beside the requests, in threads of app.py, which draws how they work together.
+"""What the web service is made of, beside its routes. app.py draws how the parts work together.
 
     To change                                        open
+    how parameters are read and answers written      answers.py
+    files, their policy, the ZIP, QR codes           pages.py
     when a synchronisation starts, the child process nightly.py
     which calls count as a view, how they are batched views.py
     what /health finds wrong                         health.py

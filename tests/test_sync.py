@@ -448,6 +448,19 @@ def test_a_hide_tells_no_more_than_a_moment_and_where(hidden: Register) -> None:
     assert not re.search(rb"A[abc] Inventado|/file/a[abc]\b|fotos/a[abc]\b", hidden.bytes_on_disk())
 
 
+def test_old_links_lead_to_a_child_who_was_hidden_by_mistake(register: Register) -> None:
+    register.publish(TWELVE)
+    register.first_sync()
+    register.publish([TWELVE[0]._replace(slug="zz", name=TWELVE[0].nombre), *TWELVE[1:]])
+    register.sync()
+    statuses = [status_of(register, "aa")]
+    for option in ("--hide", "--unhide"):
+        register.sync(option, register.id("zz"))
+        statuses.append(status_of(register, "aa"))
+    register.sync()
+    assert [*statuses, status_of(register, "aa")] == [200, 404, 503, 200]
+
+
 # --- A record that cannot be read for 14 days ----------------------------------------
 
 
@@ -474,6 +487,19 @@ def test_an_id_cannot_be_told_while_its_record_cannot_be_read(unread: Register) 
         assert status_of(unread, "aa") == 503
         assert unread.sync().returncode == 0
     assert unread.change("SELECT count(*) FROM found") == [(0,)]
+
+
+def test_nor_can_the_id_that_she_had_before(register: Register) -> None:
+    register.publish(TWELVE)
+    register.first_sync()
+    moved = TWELVE[0]._replace(slug="zz", name=TWELVE[0].nombre)
+    statuses = []
+    for child in (moved, moved._replace(edad="mucha"), moved._replace(edad="mucha"), moved):
+        register.publish([child, *TWELVE[1:]])
+        register.sync()
+        statuses.append(status_of(register, "aa"))
+        register.change("UPDATE unread SET since = ?", utc_now(days_ago=15))
+    assert statuses == [200, 200, 503, 200]
 
 
 @pytest.mark.parametrize(
