@@ -8,6 +8,7 @@
 The settings are environment variables (docs/operating.md). Only sync.py reads a register's pages.
 """
 
+import ctypes
 import logging
 import os
 import re
@@ -17,6 +18,7 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -37,11 +39,12 @@ from serve.answers import (
     revalidated,
     to_json,
 )
+from serve.doctor import examine
 from serve.health import faults
 from serve.nightly import NotNow, Synchroniser, keep_schedule, start_sync, use_one_cpu
 from serve.pages import qr_code, static_file, zip_of
 from serve.views import Views, host_name, is_public, is_visit
-from settings import HERE, Settings, read_settings, set_up_process
+from settings import HERE, VERSION, Settings, read_settings, set_up_process
 from store.database import DatabaseUnavailable, Reader, empty_wal, open_database, open_register
 from store.hidden import TooManyHides, hide
 from store.views import KEPT_DAYS, VIEWS_BY_SITE, utc_day
@@ -187,7 +190,8 @@ class API(Bottle):
             "SELECT json, last_good.ended,"
             " last_good.ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days')"
             " AND NOT EXISTS (SELECT 1 FROM former WHERE id = :id AND person IS NULL)"
-            " AND NOT EXISTS (SELECT 1 FROM unread WHERE id = :id)"
+            " AND NOT EXISTS (SELECT 1 FROM unread WHERE id IN"
+            " (:id, (SELECT person FROM former WHERE former.id = :id)))"
             " FROM (SELECT 1) LEFT JOIN last_good"
             " LEFT JOIN shown ON shown.id = (SELECT person FROM known WHERE known.id = :id)"
         )
@@ -292,9 +296,10 @@ class API(Bottle):
     def hide(self, person: str) -> bytes:
         """Take a person off the list at once, as `sync.py --hide` does. For the staff."""
         require_key(self.settings.staff_key, "STAFF_KEY")
+        ids = [person] if PERSON_ID.fullmatch(person) else []  # SQLite's JSON ends text at a NUL
         try:
             with open_database(self.reader.database, HIDE_SECONDS) as db:
-                hidden = hide(db, [person], by="panel")
+                hidden = hide(db, ids, by="panel")
                 empty_wal(db)
         except LookupError:
             raise problem(404, "There is no such person, on the list or hidden.") from None
@@ -323,6 +328,7 @@ class API(Bottle):
             " FROM run ORDER BY id DESC LIMIT 1"
         )
         facts = {
+            "version": VERSION,
             "register": self.settings.register,
             "active": active,
             "lastSync": last_sync,
@@ -359,20 +365,29 @@ def database_faults_to_503(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 def main() -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
+    options = " ".join(sys.argv[1:])
+    if options == "--version":
+        print(f"persona404 {VERSION}")
+        return 0
     set_up_process(logging.INFO)
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda number, frame: sys.exit(0))
     try:
-        if len(sys.argv) > 1:
-            raise SettingError("takes no arguments; its settings are environment variables")
+        if options not in ("", "--check", "--doctor", "--doctor --alert"):
+            raise SettingError("takes --version, --check or --doctor [--alert], else no argument")
+        if "--doctor" in options:
+            return examine(os.environ, send_alert="--alert" in options)
         settings = read_settings(os.environ)
         # Keep one connection open, so the last close cannot remove -shm: a reader on a full disk
         # could not make it again.
         with open_register(settings.database, settings.register):
+            if not os.access(settings.database, os.W_OK):
+                raise SettingError(f"DATABASE: {settings.database}: this user may not write there")
             # A broken profile stops the start. sync.py checks it: it has the HTML parser.
             if status := start_sync("--check").wait():
                 return 2 if status == 2 else 1
-            serve(settings)
+            if not options:
+                serve(settings)
             return 0
     except SettingError as error:
         print(f"app.py: {error}", file=sys.stderr)
@@ -388,6 +403,8 @@ def serve(settings: Settings) -> None:
     reader, views, synchroniser = Reader(database), Views(database), Synchroniser(database)
     api = API(settings, reader, views, synchroniser)
     use_one_cpu(settings.port)
+    with suppress(Exception):  # sync.py, of the same user, must not read this process's secrets
+        ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE
     try:
         server = waitress.create_server(api, host=settings.host, port=settings.port, **WAITRESS)
     except (OSError, ValueError) as error:
@@ -406,6 +423,8 @@ def serve(settings: Settings) -> None:
         if settings.sync_at:
             clock = (synchroniser, settings.sync_at)
             threading.Thread(target=keep_schedule, args=clock, daemon=True).start()
+        else:
+            log.warning("SYNC_AT=off: nothing is synchronised unless a timer or cron runs sync.py")
         if settings.alert_url or settings.ping_url:
             alerts = Alerts(settings, reader, views, synchroniser)
             threading.Thread(target=alerts.check_each_minute, daemon=True).start()

@@ -1,5 +1,5 @@
 """The sisters of a synchronisation: --dry-run and --explain, with which a profile is written,
---hide, --unhide, --hidden, --who and --report.
+--hide, --unhide, --hidden, --who, --report, --backup and --restore.
 
 Names, addresses and texts are shown on a terminal only: what goes into a file or a pipe is kept.
 """
@@ -8,23 +8,26 @@ import csv
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from model import Person, Reading, SettingError, Skipped, person_id
-from names import comparable
+from model import Person, Reading, SettingError, Skipped
+from names import comparable, name_words
 from rules.judge import decide
-from scrape.address import https, resolve, stored_address
+from scrape.address import page_of, possible_ids
 from scrape.cards import RunContext
 from scrape.fetch import Fetcher, Refused
 from scrape.images import try_photos
 from scrape.paging import Spoilt, read_once
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import Record, RecordError, parse, texts_of
-from settings import Settings
+from settings import HERE, Settings
+from store.copies import back_up, restore
 from store.database import empty_wal, open_database, open_register, peek_register, utc_text
-from store.hidden import hide, read_hidden, recognise, unhide
+from store.hidden import hide, known_ids, read_hidden, recognise, unhide
 from store.persons import read_stored, stored_persons
 from store.views import VIEWS_BY_SITE, utc_day
 
@@ -103,9 +106,13 @@ def show_reading(reading: Reading, hidden: set[str]) -> None:
 
 def show_faults(reading: Reading) -> None:
     """Print what in the profile looks wrong, and which safeguards match nobody."""
+    served = {part.rpartition("[")[0] for part, fault in reading.parts.items() if not fault}
+    served -= {"", "fields.foto", *(f"fields.{record.field}" for record in reading.unreadable)}
     for part, fault in reading.parts.items():
         if fault and part.startswith(SAFEGUARDS):
             print(f"safeguard that matches nobody today: {part}")
+        elif fault and part.rpartition("[")[0] in served:
+            print(f"of no use today, as another way serves: {part}")
         elif fault:
             print(f"in the profile: {part}: {fault}")
     persons = reading.persons.values()
@@ -133,14 +140,14 @@ def explain(fetcher: Fetcher, address: str) -> int:
     if not sys.stdout.isatty():
         raise SettingError("--explain: shows a person, and so needs a terminal")
     profile, context = fetcher.profile, RunContext(fetcher, progress)
-    wanted = possible_ids(address, profile.name)
+    either = possible_ids(address, profile.name)
     try:
         cards = join_cards(read_once(context, set()), Reading())
     except Spoilt as error:
         raise Refused(str(error)) from None
     finally:
         progress("")
-    card = next((card for card in cards if card.id in wanted), None)
+    card = next((card for ids in either for card in cards if card.id in ids), None)
     if card is None:
         raise SettingError("--explain: no card of the list links to that address")
     for i, way in enumerate(profile.file_url):
@@ -176,32 +183,49 @@ def report(database: Path, days: int, as_csv: bool) -> int:
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
             " FROM person_views"
         ).fetchone()
-    table = [("site", "views", "first", "last"), *rows]
     if as_csv:
-        csv.writer(sys.stdout).writerows(table)
+        csv.writer(sys.stdout).writerows([("site", "views", "first", "last"), *rows])
         return 0
-    print(f"persons on the list: {active}; shown so far: {shown}; found so far: {found}")
-    print(f"last {days} days: {sum(row[1] for row in rows)} views on {len(rows)} sites")
+    total, sites = sum(row[1] for row in rows), len(rows)
+    print(f"en la lista: {active}; mostradas: {shown}; ya no figuran: {found}", end=" / ")
+    print(f"persons on the list: {active}; shown so far: {shown}; no longer listed: {found}")
+    print(f"últimos {days} días: {total} vistas en {sites} sitios", end=" / ")
+    print(f"last {days} days: {total} views on {sites} sites")
+    table = [("sitio / site", "vistas / views", "desde / first", "hasta / last"), *rows]
     width = max(len(row[0]) for row in table)
     for site, views, first, last in table:
-        print(f"{site:{width}}  {views:>9}  {first:10}  {last}")
+        print(f"{site:{width}}  {views:>14}  {first:13}  {last}")
     return 0
 
 
 def hide_person(who: str, register: str, database: Path) -> int:
-    """Take a child off the list at once and for good. `who` is an id or the address of a file
-    page. SettingError where it is neither."""
-    ids = possible_ids(who, register)
+    """Take a child off the list at once and for good. `who` is an id, or a link to a file page or
+    to /p/ID; 1 where it is nobody's on the list. SettingError where it is neither."""
+    either = possible_ids(who, register)
     with open_register(database, register) as db:
-        done = hide(db, ids)
+        persons = stored_persons(db).values()
+        ids = known_ids(db, either)
+        is_link = len(either) > 1
+        sites = {urlsplit(page_of(person.url)).netloc for person in persons}
+        if is_link and not ids and sites and urlsplit(page_of(who)).netloc.lower() not in sites:
+            print("Nadie: ese sitio no es el del registro / Nobody: not a site of the register")
+            show(nearest(who, persons))
+            return 1
+        done = hide(db, ids or either[0])
         empty_wal(db)
-    absent = "hidden already" if done.was_hidden else "NOT on the list: is the id or address right?"
-    was = "on the list and is off it" if done.off else absent
-    print(f"{database}: {done.id} is hidden from now on; the person was {was}")
+    was = "NO estaba en la lista / was NOT on the list: is the id or address right?"
+    if done.off:
+        was = "estaba en la lista y ya no está / was on the list and is off it"
+    elif done.was_hidden:
+        was = "ya estaba oculta / was hidden already"
+    print(f"{database}: oculta / {done.id} is hidden from now on; {was}")
     for what, others in (("also off the list", done.off - {done.id}), ("alike", done.alike)):
         if others:
             print(f"{what}: {' '.join(sorted(others))}")
-    return 0
+    if done.off or done.was_hidden:
+        return 0
+    show(nearest(who if is_link else done.id, persons))
+    return 1 if persons or is_link else 0  # before the first reading, ids can only be noted
 
 
 def unhide_persons(who: str, since: str | None, register: str, database: Path) -> int:
@@ -209,13 +233,13 @@ def unhide_persons(who: str, since: str | None, register: str, database: Path) -
     `since` on (ISO 8601, local time if it names no zone); 1 if nobody was hidden so."""
     try:
         moment = utc_text(datetime.fromisoformat(since)) if since else None
-    except ValueError:
+    except (ValueError, OverflowError):
         raise SettingError(f"--since: {since} is no time such as 2026-01-31T15:00") from None
-    ids = possible_ids(who, register) if who else []
+    either = possible_ids(who, register) if who else []
     with open_register(database, register) as db:
-        hidden = sorted(unhide(db, ids, moment))
-    is_not = "no longer hidden" if hidden else "nobody was hidden so"
-    print(f"{database}: {is_not}: {' '.join(hidden or ids)}".rstrip(": "))
+        hidden = sorted(unhide(db, known_ids(db, either), moment))
+    said = "ya no se oculta / no longer hidden" if hidden else "a nadie / nobody was hidden so"
+    print(f"{database}: {said}: {' '.join(hidden or [who])}".rstrip(": "))
     return 0 if hidden else 1
 
 
@@ -227,30 +251,46 @@ def show_hidden(register: str, database: Path) -> int:
     return 0
 
 
-def possible_ids(who: str, register: str) -> list[str]:
-    """The ids that an id or an address may stand for."""
-    if re.fullmatch(rf"{register}-[0-9]+", who):
-        return [who]
-    try:
-        address = resolve("", who)
-    except ValueError as error:
-        no_id = f"{who} is no id of the register {register} ({register}-NUMBER)"
-        raise SettingError(f"{no_id}, nor the address of a file page: {error}") from None
-    forms = [https(address)]
-    for keep in (False, True):
-        parts = urlsplit(stored_address(address, keep))
-        path = parts.path.rstrip("/")
-        forms += [parts._replace(path=p).geturl() for p in (parts.path, path, path + "/")]
-    return [person_id(register, form) for form in forms]
+def nearest(who: str, persons: Iterable[Person]) -> list[Person]:
+    texts = {text: person for person in persons for text in (person.id, person.url)}
+    return [texts[text] for text in get_close_matches(who, texts)]
+
+
+def show(persons: Iterable[Person]) -> None:
+    """Print persons with name and address; elsewhere than on a terminal, the ids only."""
+    for person in persons:
+        shown = (person.id, person.nombre, person.url)
+        print("  ".join(shown if sys.stdout.isatty() else shown[:1]))
 
 
 def show_who(text: str, register: str, database: Path) -> int:
-    """Print the stored persons whose name contains `text`, or to whom that id leads; elsewhere than
-    on a terminal, the ids only."""
+    """Print the stored persons with all words of `text` in their names, or to whom that id leads;
+    1 if there is nobody."""
     with open_register(database, register) as db:
         led_to = {id for (id,) in db.execute("SELECT person FROM known WHERE id = ?", [text])}
-        for person in stored_persons(db).values():
-            if comparable(text) in comparable(person.nombre) or person.id in led_to:
-                shown = (person.id, person.nombre, person.url)
-                print("  ".join(shown if sys.stdout.isatty() else shown[:1]))
+        persons = stored_persons(db).values()
+    words = name_words(text)
+    found = [
+        p for p in persons if p.id in led_to or all(word in comparable(p.nombre) for word in words)
+    ]
+    show(found)
+    if not found:
+        print(f"Nadie en la lista / Nobody on the list: {text}", file=sys.stderr)
+    return 0 if found else 1
+
+
+def back_up_to(file: str, register: str, database: Path) -> int:
+    back_up(database, register, HERE / file)
+    print(f"{file}: copia hecha y revisada / copy made and checked")
+    return 0
+
+
+def restore_from(file: str, register: str, database: Path) -> int:
+    """Bring a copy back, and print what is to be done then. The caller holds the run lock."""
+    made = restore(database, register, HERE / file)
+    print(f"{database}: copia restaurada, del {made} / copy restored, of {made}")
+    print("No se muestra a nadie hasta la primera lectura correcta.", end=" / ")
+    print("Nobody is shown until the first good reading.")
+    print("Oculta de nuevo los id que los avisos nombraron desde entonces: --hide ID", end=" / ")
+    print("Hide again the ids that alerts have named since: --hide ID")
     return 0

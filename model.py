@@ -10,6 +10,8 @@ from typing import Literal, NamedTuple
 
 from names import name_key
 
+VERSION = "1.0.0"
+
 
 class SettingError(ValueError):
     """A setting, an option or a database that cannot be used: one line that names it."""

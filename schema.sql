@@ -130,12 +130,13 @@ CREATE TABLE IF NOT EXISTS run (
     start      TEXT,               -- the profile's start addresses
     matched_parts TEXT,            -- the parts of the profile that matched something
     warnings   TEXT NOT NULL DEFAULT '', -- "hidden", "stamp", "list": for an alert
-    reason     TEXT                -- why not ok, or what --force overrode; never a person's data
+    reason     TEXT,               -- why not ok, or what --force overrode; never a person's data
+    restored   INTEGER NOT NULL DEFAULT 0 -- 1: of a copy: its list is not here
 ) STRICT;
 
--- The end of the last good synchronisation; no row before the first.
+-- The end of the last good synchronisation; no row before the first, nor after a restore.
 CREATE VIEW IF NOT EXISTS last_good AS
-SELECT ended FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1;
+SELECT ended FROM run WHERE outcome = 'ok' AND NOT restored ORDER BY id DESC LIMIT 1;
 
 -- To whom an id leads, now or formerly.
 CREATE VIEW IF NOT EXISTS known AS

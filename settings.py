@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
 
+from model import VERSION as VERSION
 from model import SettingError
 
 HERE = Path(__file__).resolve().parent
@@ -23,7 +24,7 @@ SECRETS = {"API_KEY", "STAFF_KEY", "ALERT_URL", "PING_URL"}  # the child sync.py
 DEFAULTS = {"HOST": "127.0.0.1", "PORT": "8080", "REGISTER": "registers/demo.toml"}
 WEB_ADDRESS = (
     r"https?://([A-Za-z0-9_.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?([/?][!-~]*)?",
-    "an http or https address without a user name",
+    "an http or https address without a user name, such as https://ntfy.sh/TOPIC",
 )
 KEY = ("[!-~]{20,}", "at least 20 ASCII characters without spaces")
 RULES = {  # what each must match, and how that is said
@@ -79,7 +80,7 @@ class Settings(NamedTuple):
 def read_settings(environ: Mapping[str, str], need_contact: bool = True) -> Settings:
     """All settings; of the profile only what the web service needs (scrape/profile.py checks the
     rest). Without `need_contact` no register is going to be asked for pages."""
-    texts = {name: get(environ, name) for name in SETTINGS}
+    texts = {name: get(environ, name) for name in sorted(SETTINGS)}
     check_time_zone(get(environ, "TZ"))
     profile, database = read_paths(environ)
     toml = read_toml(profile)
@@ -126,13 +127,16 @@ def get(environ: Mapping[str, str], name: str) -> str:
 
 def read_paths(environ: Mapping[str, str]) -> tuple[Path, Path]:
     """The profile, whose file name is the register's name, and the database."""
-    profile = HERE / get(environ, "REGISTER")
+    profile = HERE / (name := get(environ, "REGISTER"))
+    if "/" not in name and not profile.exists():
+        profile = HERE / "registers" / name
     if not re.fullmatch(r"[a-z]+\.toml", profile.name):
         rule = "the file's name must be a to z and .toml"
         raise SettingError(f"REGISTER: {profile}: {rule}; there are {profiles()}")
     database = HERE / (get(environ, "DATABASE") or f"data/{profile.stem}.db")
-    if database.is_dir() or not database.parent.is_dir():
-        raise SettingError(f"DATABASE: {database} is not a file in an existing folder")
+    may_enter = os.access(database.parent, os.X_OK)  # else is_dir() raises PermissionError
+    if not may_enter or database.is_dir() or not database.parent.is_dir():
+        raise SettingError(f"DATABASE: {database} is not a file in a folder that may be entered")
     return profile, database
 
 
@@ -150,7 +154,10 @@ def read_toml(path: Path) -> dict[str, object]:
 
 
 def check_time_zone(name: str) -> None:
-    """The C library silently takes a misspelt TZ for UTC."""
+    """The C library silently takes a misspelt TZ for UTC, and Etc/GMT-3 for 3 hours before it."""
+    if turned := re.fullmatch(r"Etc/GMT([+-])([0-9]+)", name):
+        sign = "-" if turned[1] == "+" else "+"
+        raise SettingError(f"TZ: {name} is UTC{sign}{turned[2]}: write a place, as America/Lima")
     try:
         if name:
             zoneinfo.ZoneInfo(name)

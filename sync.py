@@ -18,14 +18,14 @@ import sqlite3
 import sys
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
 import commands
-from model import Changes, Reading, SettingError
+from model import VERSION, Changes, Reading, SettingError
 from rules.judge import decide
 from scrape.address import page_of
 from scrape.fetch import Fetcher, Refused
@@ -40,6 +40,7 @@ from store.photos import Children, count_refused, delete_photos, due_photos, sto
 from store.runs import begin_run, end_run, record_dead_run
 from store.views import KEPT_DAYS
 
+ETC = Path("/etc")
 LOGGED = 100  # so many unreadable records are named in the log; all are counted
 LOGGED_FAULTS = 5  # so many kinds of faults of photos
 FREE_BYTES = 100_000_000  # a disk with less gets no photos: removals need the rest
@@ -67,14 +68,17 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     except DatabaseUnavailable as error:
         log.error("failed: DATABASE: %s: %s", read_paths(environ)[1], error)
     except Exception as error:  # its text may quote a person; where it happened does not
+        if isinstance(error, OSError) and error.filename:  # a path of an option or setting
+            print(f"sync.py: {error.filename}: {error.strerror}", file=sys.stderr)
+            return 2
         where = "".join(traceback.format_tb(error.__traceback__))
         log.error("failed: %s\n%s", type(error).__name__, where)
     return 1
 
 
 def parse_options(arguments: list[str]) -> argparse.Namespace:
-    about = "Read the register and bring the database up to date. Settings: see docs/operating.md."
-    parser = argparse.ArgumentParser(description=about)
+    parser = argparse.ArgumentParser(description="Read the register. See docs/operating.md.")
+    parser.add_argument("--version", action="version", version=f"persona404 {VERSION}")
     parser.add_argument("--register", metavar="FILE", help="the register's profile")
     parser.add_argument("--database", metavar="FILE", help="the SQLite file")
     parser.add_argument("--pages", metavar="DIR", help="read a folder of saved pages, not the web")
@@ -92,6 +96,8 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     command.add_argument("--hidden", action="store_true", help="list who is hidden, by id")
     command.add_argument("--who", metavar="TEXT", help="find stored persons by name or id")
     command.add_argument("--report", action="store_true", help="show the views of each site")
+    command.add_argument("--backup", metavar="FILE", help="write a copy without persons")
+    command.add_argument("--restore", metavar="FILE", help="put such a copy in place")
     parser.add_argument("--since", metavar="TIME", help="unhide all whom the panel hid since then")
     parser.add_argument("--days", type=int, metavar="N", help="of the report: 1 to 400, else 30")
     parser.add_argument("--csv", action="store_true", help="the report as CSV")
@@ -107,6 +113,10 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
 def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
     profile_file, database = read_paths(environ)
     register = profile_file.stem
+    shows = options.dry_run or options.explain is not None
+    is_installed = os.geteuid() == 0 and any(ETC.glob("persona404*.env"))
+    if is_installed and not shows and not environ.get("DATABASE"):
+        raise SettingError("DATABASE: not set; root runs this with the settings: persona404 sync")
     # These need the database alone.
     if options.hide is not None:
         return commands.hide_person(options.hide, register, database)
@@ -118,7 +128,12 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         return commands.show_who(options.who, register, database)
     if options.report:
         return commands.report(database, options.days or 30, options.csv)
-    shows = options.dry_run or options.explain is not None
+    if options.backup is not None:
+        return commands.back_up_to(options.backup, register, database)
+    if options.restore is not None:
+        return locked(database, lambda: commands.restore_from(options.restore, register, database))
+    if options.pages is not None and not (HERE / options.pages).is_dir():
+        raise SettingError(f"--pages: {HERE / options.pages} is not a folder")
     if options.pages is not None and not shows:
         raise SettingError("--pages: goes with --dry-run and --explain: old pages are never stored")
     try:
@@ -139,11 +154,16 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
         return commands.explain(fetcher, options.explain)
     if options.dry_run:
         return commands.dry_run(settings, fetcher, options.force)
-    with run_lock(settings.database) as locked:
-        if not locked:
-            log.error("another synchronisation of %s is running", settings.database)
-            return os.EX_TEMPFAIL  # 75
-        return synchronise(settings, fetcher, options.force)
+    return locked(database, lambda: synchronise(settings, fetcher, options.force))
+
+
+def locked(database: Path, run: Callable[[], int]) -> int:
+    """What `run` returns under the run lock."""
+    with run_lock(database) as is_ours:
+        if is_ours:
+            return run()
+    log.error("another synchronisation of %s is running", database)
+    return os.EX_TEMPFAIL  # 75
 
 
 def synchronise(settings: Settings, fetcher: Fetcher, force: bool) -> int:

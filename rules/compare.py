@@ -174,12 +174,13 @@ def next_former(stored: Stored, changes: Changes, doubles: Ids) -> dict[str, str
     with a stamp. One that has stood for two children leads to nobody."""
     taken = changes.persons.keys() | changes.relisted
     leads: set[tuple[str, str | None]] = {*changes.moved.items(), *doubles.items()}
-    gone = (changes.left.keys() | changes.erased) - changes.stamped.keys()
+    gone = (changes.left.keys() | changes.erased) - changes.stamped.keys() - changes.unread
     stay = [(old, id) for old, id in stored.former.items() if id not in gone]
     leads |= {(old, id and changes.moved.get(id, id)) for old, id in stay}
     former: dict[str, str | None] = {}
+    there = {None, *changes.persons, *changes.stamped, *changes.unread}
     for old, id in leads:
-        if old != id and (id is None or id in changes.persons or id in changes.stamped):
+        if old != id and id in there:
             is_two = old in taken or former.get(old, id) != id
             former[old] = None if is_two else id
     return former

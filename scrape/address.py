@@ -1,13 +1,18 @@
-"""Web addresses: as a register writes them, as they are fetched, as they are stored."""
+"""Web addresses: as a register writes them, as they are fetched, stored, sent by people."""
 
 import re
-from urllib.parse import urldefrag, urljoin, urlsplit, urlunsplit
+from collections.abc import Iterator
+from urllib.parse import parse_qsl, unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from requests import PreparedRequest
 
+from model import SettingError, person_id
+
 LONGEST = 2000  # characters
 SESSION_PATH = re.compile(";jsessionid=[^/]*", re.IGNORECASE)
-SESSION_QUERY = re.compile("(?:phpsessid|jsessionid|utm_[a-z_]+)=", re.IGNORECASE)
+SESSION_QUERY = re.compile(
+    "(?:phpsessid|jsessionid|utm_[a-z_]+|fbclid|gclid|igsh(?:id)?|mc_[ce]id)=", re.IGNORECASE
+)
 
 
 def resolve(base: str, text: str) -> str:
@@ -53,6 +58,41 @@ def stored_address(address: str, keep_fragment: bool = False) -> str:
     query = "&".join(q for q in parts.query.split("&") if not SESSION_QUERY.match(q))
     is_part = keep_fragment or parts.fragment.startswith(("/", "!"))
     return urlunsplit((*parts[:2], path, query, parts.fragment if is_part else ""))
+
+
+def possible_ids(who: str, register: str) -> list[list[str]]:
+    """The ids that an id or a link may stand for, the likeliest first."""
+    id = rf"({register}-[0-9]+)"
+    if own := re.match(rf"https?://\S+/p/{id}\b|{id}\Z", unquote(who)):
+        return [[own[own.lastindex or 0]]]
+    try:
+        address = resolve("", who)
+    except ValueError as error:
+        no_id = f"{who} is no id of the register {register} ({register}-NUMBER)"
+        raise SettingError(f"{no_id}, nor the address of a file page: {error}") from None
+    return [[person_id(register, form) for form in forms] for forms in shared_forms(address)]
+
+
+def shared_forms(link: str) -> Iterator[list[str]]:
+    """What a link that somebody sends may be as a stored address: as it is, then with less and less
+    of the parameters at its end; then so an address among them (l.facebook.com/l.php?u=)."""
+    inner = (web_address("", text) for _, text in parse_qsl(urlsplit(link).query))
+    for address in (link, *filter(None, inner)):
+        parts = urlsplit(address)
+        pieces = parts.query.split("&")
+        for count in range(len(pieces), -1, -1):
+            yield stored_forms(parts._replace(query="&".join(pieces[:count])).geturl())
+
+
+def stored_forms(address: str) -> list[str]:
+    """How an address may be stored: with and without closing slash, `www.`, `/amp`."""
+    forms = [https(address)]
+    for keep in (False, True):
+        parts = urlsplit(stored_address(address, keep))
+        path, host = parts.path.rstrip("/"), parts.netloc.removeprefix("www.")
+        for p in (parts.path, path, path + "/", path.removesuffix("/amp")):
+            forms += [parts._replace(netloc=h, path=p).geturl() for h in (host, f"www.{host}")]
+    return forms
 
 
 def page_of(address: str) -> str:

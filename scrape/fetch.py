@@ -22,6 +22,7 @@ from protego import Protego
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
+from model import VERSION
 from scrape.address import web_address
 from scrape.profile import Profile
 
@@ -83,7 +84,7 @@ class Fetcher:
         self.save = save
         self.hosts = profile.own_hosts
         self.session = Session()
-        self.session.headers["User-Agent"] = f"{AGENT}/1 (+{contact})"
+        self.session.headers["User-Agent"] = f"{AGENT}/{VERSION} (+{contact})"
         self.rules: dict[str, Protego] = {}  # of robots.txt, by origin
         self.run_ends = time.monotonic() + RUN_SECONDS
         self.next_request = 0.0  # the moment from which it may be sent, in time.monotonic()
@@ -219,7 +220,7 @@ def saved_page(folder: Path, url: str, form: Form, suffix: str = ".html") -> Pag
     """Read a saved page. PageError where there is none."""
     path = page_path(folder, url, form, suffix)
     if not path.is_file():
-        raise PageError("there is no such page in the folder", 404)
+        raise PageError("there is no such page in the folder: --save it", 404)
     return Page(url, 200, None, None, path.read_bytes())
 
 

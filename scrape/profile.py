@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -29,6 +29,9 @@ CHECKS: dict[str, Callable[[str], object]] = {
     "a regular expression": re.compile,
     "an http or https address": partial(resolve, ""),
 }
+
+PLAIN = {"int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false",
+         "array": "a list", "object": "a table"}  # fmt: skip
 
 Texts = str | tuple[str, ...]  # one or several; a Profile has made a tuple of each
 Line = Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{0,100}\Z")]
@@ -230,4 +233,14 @@ def load_profile(path: Path) -> Profile:
         odd = re.search("unknown field `(.+)` - at `[$].fields`", str(error))
         is_above = odd and odd[1] in Profile.__struct_encode_fields__
         hint = " (it stands above [fields])" if is_above else ""
-        raise SettingError(f"{path}: {error}{hint}") from None
+        raise SettingError(f"{path}: {in_plain_words(str(error))}{hint}") from None
+
+
+def in_plain_words(fault: str) -> str:
+    """What msgspec says of a value, without its names of types."""
+    if key := re.match(r"Invalid enum value .* - at `[$][.](\w+)`", fault):
+        allowed = " or ".join(get_args(Profile.__annotations__[key[1]]))
+        return f"`{key[1]}` must be {allowed}"
+    if not fault.startswith("Expected"):
+        return fault
+    return re.sub("`([a-z]+)[a-z |]*`", lambda type: PLAIN.get(type[1], type[1]), fault)

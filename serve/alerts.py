@@ -7,46 +7,60 @@ of docs/night.md.
 
 import logging
 import os
+import re
 import time
-from collections.abc import Iterable
+import tomllib
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Thread
+from typing import NamedTuple
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from model import SettingError
-from serve.health import faults
-from serve.nightly import Synchroniser
+from serve.health import STALE, faults
+from serve.nightly import HOUR, Synchroniser
 from serve.views import Views
-from settings import Settings
-from store.database import DatabaseUnavailable, Reader, open_database, transaction, utc_now
+from settings import VERSION, Settings
+from store.database import DatabaseUnavailable as Unavailable
+from store.database import Reader, open_database, transaction, utc_now, utc_text
 from store.runs import record_dead_run
 
 CHECK_SECONDS = 60.0
-SEND_SECONDS = 10.0
+SEND_SECONDS = 20.0  # in all, however slowly the address answers
+HELD_BACK = 4 * HOUR  # a refusal that a retry may end
 LONGEST = 2000  # characters; ntfy makes a file of what is over 4,096 bytes
-HEADLINES = {
-    "ok": "La lista está al día. / The list is up to date.",
-    "refused": "El registro no se leyó bien; la lista no cambió. / Misread; the list is unchanged.",
-    "withheld": "Se quitó a quienes salieron; no se agregó ni cambió a nadie."
-    " / Additions and changes wait.",
-    "failed": "La lectura del registro falló. / The synchronisation failed.",
-    "killed": "La lectura del registro fue detenida. / The synchronisation was killed.",
-    "stale": "La lista no está al día. / The list is out of date.",
-    "views": "Las vistas no se pueden guardar. / Views cannot be written.",
-    "clock": "La lectura no puede empezar. / No synchronisation can start.",
-    "wal": "Un programa retiene la base de datos. / A program holds the database.",
-    "database": "La base de datos no se puede leer. / The database cannot be read.",
-    "hidden": "URGENTE: una persona que ocultaste puede estar a la vista con otra ficha. Búscala"
-    " ahora. / URGENT: a child whom you hid may be on show with another official page. Look now.",
-    "hide": "Se ocultó a alguien. / Somebody was hidden.",
-    "stamp": "Puede haber cambiado la marca de quienes fueron localizados."
-    " / The mark of who was found may have changed.",
-    "list": "Puede faltar una parte de la lista. / A part of the list may be missing.",
-}
+WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+HEADLINES: dict[str, str] = WORDS["headlines"]
 HIDDEN_BY = {"panel": "desde el panel / from the panel", "server": "en el servidor / on the server"}
 ADVICE = "Qué hacer: docs/es/night.md / What to do: docs/night.md"
 
+FIRST_RUN = (  # since the last good run without the warning `name`
+    "SELECT min(started) FROM run WHERE id > coalesce((SELECT max(id) FROM run"
+    " WHERE outcome = 'ok' AND NOT instr(warnings, :name)), 0)"
+)
+
 log = logging.getLogger("persona404.alerts")
+
+
+class Fault(NamedTuple):
+    """What is wrong, by the name of its headline."""
+
+    name: str
+    reason: str = ""  # in English, with figures
+    since: str = ""  # UTC, if the database tells
+
+    @property
+    def sentence(self) -> str:
+        """The reason in Spanish and English; "" for an unknown one."""
+        known = (text for form, text in WORDS["reasons"].items() if re.search(form, self.reason))
+        return next(known, "")
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What is told once: other figures are no other fault."""
+        return self.name, self.sentence or re.sub("[0-9]", "", self.reason)
 
 
 class Alerts:
@@ -59,10 +73,13 @@ class Alerts:
         self.settings, self.reader = settings, reader
         self.views, self.synchroniser = views, synchroniser
         self.began = utc_now()
-        self.told: str | None = None  # the names of the faults in the last message
-        self.since: dict[str, str] = {}  # the faults at the last check, and since when
+        self.told: list[tuple[str, str]] | None = None  # the kinds of faults in the last message
+        self.since: dict[tuple[str, str], str] = {}  # those at the last check, and since when
         self.told_hides: set[tuple[str, ...]] = set()
-        self.pinged = self.last_sync()
+        self.sending: dict[str, Thread] = {}  # by the setting that has the address
+        # A restart may have come between a good run and its ping: a second one does no harm.
+        recent = utc_text(datetime.now(UTC) - timedelta(minutes=30))
+        self.pinged: str | None = min(self.last_sync() or recent, recent)
 
     def check_each_minute(self) -> None:
         """Never return."""
@@ -79,17 +96,20 @@ class Alerts:
         try:
             last_sync = self.last_sync()
             current = self.find_faults(last_sync)
-        except DatabaseUnavailable as error:
-            current = {"database": f"The database cannot be read: {error.reason}."}
-        lasting = {name: text for name, text in current.items() if name in self.since}
-        self.since = {name: self.since.get(name) or utc_now() for name in current}
-        names = " ".join(lasting)
-        is_new = names != self.told and (lasting or (last_sync and not current))
-        if is_new and self.send("ALERT_URL", self.settings.alert_url, self.message(lasting)):
-            self.told = names
+            early = [fault for fault in current if self.waits(fault)]
+        except Unavailable as error:
+            current = [Fault("database", f"The database cannot be read: {error.reason}.")]
+            early = []
+        known, now = self.since, utc_now()
+        told = [fault for fault in current if fault.kind in known and fault not in early]
+        self.since = {fault.kind: fault.since or known.get(fault.kind, now) for fault in current}
+        kinds = [fault.kind for fault in told]
+        is_new = kinds != self.told and (told or (last_sync and not current))
+        if is_new and self.tell_faults(told):
+            self.told = kinds
         if last_sync not in (None, self.pinged) and self.send("PING_URL", self.settings.ping_url):
             self.pinged = last_sync
-        if "database" not in current:
+        if "database" not in (fault.name for fault in current):
             self.tell_hides()
 
     def last_sync(self) -> str | None:
@@ -97,65 +117,103 @@ class Alerts:
         runs = self.reader.select("SELECT ended FROM last_good")
         return str(runs[0]["ended"]) if runs else None
 
-    def find_faults(self, last_sync: str | None) -> dict[str, str]:
-        """What is wrong, by name."""
-        if self.reader.select("SELECT 1 FROM run WHERE outcome = 'running'"):
-            with suppress(DatabaseUnavailable, SettingError):
+    def find_faults(self, last_sync: str | None) -> list[Fault]:
+        """What is wrong, the most urgent first."""
+        select = self.reader.select
+        if select("SELECT 1 FROM run WHERE outcome = 'running'"):
+            with suppress(Unavailable, SettingError):
                 record_dead_run(self.reader.database, busy_seconds=1)
-        # A new service is not late yet.
-        current = faults(last_sync or self.began, self.views, self.synchroniser)
-        for outcome, reason, warnings in self.reader.select(
+        good = last_sync or self.began  # a new service is not late yet
+        since = {"stale": min(utc_text(datetime.fromisoformat(good) + STALE), utc_now())}
+        reasons = faults(good, self.views, self.synchroniser)
+        for outcome, reason, warnings in select(
             "SELECT outcome, coalesce(reason, ''), warnings FROM run WHERE outcome <> 'running'"
             " ORDER BY id DESC LIMIT 1"
         ):
-            if outcome != "ok":
-                current[outcome] = reason
-            current |= dict.fromkeys(warnings.split(), "")
-        return current
+            of_run = {outcome: reason.partition("; if the register's pages")[0]}  # without advice
+            of_run |= dict.fromkeys(warnings.split(), "")
+            of_run.pop("ok", None)
+            reasons |= of_run
+            since |= {name: select(FIRST_RUN, name=name)[0][0] for name in of_run}
+        found = [Fault(name, text, since.get(name, "")) for name, text in reasons.items()]
+        return sorted(found, key=lambda fault: fault.name != "hidden")
+
+    def waits(self, fault: Fault) -> bool:
+        """Whether a retry may end the fault before anybody is woken."""
+        at, now = self.settings.sync_at, datetime.now(UTC)
+        if fault.name != "refused" or at is None or fault.since <= utc_text(now - HELD_BACK):
+            return False
+        return self.synchroniser.next_start(at) <= now + HOUR
 
     def tell_hides(self) -> None:
         """Tell each hide once, whoever did it: so a stolen key is noticed, and a database that is
         restored from a copy can be hidden from again."""
-        if self.settings.alert_url is None:
-            return
         sql = "SELECT id, since, by FROM hidden WHERE NOT told ORDER BY since LIMIT 20"
-        hides = [tuple(row) for row in self.reader.select(sql) if tuple(row) not in self.told_hides]
-        lines = [f"{id} ({HIDDEN_BY[by]}, {since})" for id, since, by in hides]
-        text = self.text("hide", [HEADLINES["hide"], *lines])
-        if hides and self.send("ALERT_URL", self.settings.alert_url, text):
-            self.told_hides.update(hides)  # a full disk must not have it told each minute
-            with open_database(self.reader.database, 5) as db, transaction(db):
-                db.executemany(
-                    "UPDATE hidden SET told = 1 WHERE id = ?", [hide[:1] for hide in hides]
-                )
+        hides = [tuple(row) for row in self.reader.select(sql)]
+        new = [hide for hide in hides if hide not in self.told_hides]
+        lines = [f"{id} ({HIDDEN_BY[by]}, {local_text(since)})" for id, since, by in new]
+        if not hides or (new and not self.tell("hide", [HEADLINES["hide"], *lines])):
+            return
+        self.told_hides.update(new)  # a full disk must not have it told each minute
+        with (
+            suppress(Unavailable),  # then it is noted in a minute
+            open_database(self.reader.database, 5) as db,
+            transaction(db),
+        ):
+            sql = "UPDATE hidden SET told = 1 WHERE (id, since, by) = (?, ?, ?)"
+            db.executemany(sql, hides)
 
-    def message(self, lasting: dict[str, str]) -> str:
-        """A short text in Spanish and English."""
+    def tell_faults(self, faults: list[Fault]) -> bool:
         lines = []
-        for name, detail in lasting.items():
-            lines += [HEADLINES[name], detail, f"Desde / since {self.since[name]}"]
-        lines.append(ADVICE if lasting else HEADLINES["ok"])
-        return self.text(", ".join(lasting) or "ok", filter(None, lines))
+        for fault in faults:
+            since = f"Desde / since {local_text(self.since[fault.kind])}"
+            lines += [HEADLINES[fault.name], fault.sentence, fault.reason, since]
+        lines.append(ADVICE if faults else HEADLINES["ok"])
+        return self.tell(", ".join(fault.name for fault in faults) or "ok", lines)
 
-    def text(self, what: str, lines: Iterable[str]) -> str:
-        where = f"persona404, {self.settings.register}, {os.uname().nodename}: {what}"
-        return "\n".join([where, *lines])[:LONGEST]
+    def tell(self, what: str, lines: list[str]) -> bool:
+        """Whether ALERT_URL took a message. Its headers are ntfy's."""
+        register, public = self.settings.register, self.settings.about.public_url
+        where = f"persona404, {register}, {os.uname().nodename}: {what}"
+        headers = {"Title": f"{register}: {what}", "Content-Type": "text/plain; charset=utf-8"}
+        headers["Priority"] = "urgent" if what.startswith("hidden") else "default"
+        headers |= {"Click": f"{public}/health"} if public else {}
+        text = "\n".join([where, *filter(None, lines)])[:LONGEST]
+        return self.send("ALERT_URL", self.settings.alert_url, text, **headers)
 
-    def send(self, name: str, url: str | None, text: str | None = None) -> bool:
-        """Whether the address of the setting `name` took a POST of `text`, or a GET without."""
+    def send(self, name: str, url: str | None, text: str = "", **headers: str) -> bool:
+        """Whether the address of the setting `name` took a POST of `text`, or a GET without, within
+        SEND_SECONDS. While an earlier request to it lasts, it gets no other."""
         if url is None:
             return False
-        headers = {"User-Agent": "persona404", "Content-Type": "text/plain; charset=utf-8"}
-        request = Request(url, text.encode() if text else None, headers)  # noqa: S310
-        try:
-            with urlopen(request, timeout=SEND_SECONDS) as answer:  # noqa: S310
-                if text and answer.url != url:  # followed by a GET, without the text
-                    raise ConnectionError(0, "it redirects")
-        except Exception as error:
-            # Never the error's own text, which may quote the address: a secret.
-            reason = getattr(error, "reason", error)
-            cause = getattr(reason, "strerror", None) or type(reason).__name__
-            cause = f"HTTP {error.code}" if isinstance(error, HTTPError) else cause
-            log.error("%s: %s; it is asked again in a minute", name, cause)
-            return False
-        return True
+        headers["User-Agent"] = f"persona404/{VERSION}"
+        request = Request(url, text.encode() or None, headers)  # noqa: S310
+        causes: list[str] = []
+        if name not in self.sending or not self.sending[name].is_alive():
+            thread = Thread(target=lambda: causes.append(ask(request)), daemon=True)
+            self.sending[name] = thread
+            thread.start()
+            thread.join(SEND_SECONDS)
+        if causes == [""]:
+            return True
+        cause = causes[0] if causes else f"no whole answer within {SEND_SECONDS:.0f} s"
+        log.error("%s: %s; it is asked again in a minute", name, cause)
+        return False
+
+
+def local_text(moment: str) -> str:
+    """A moment of the database as the operator's clock shows it, such as 2026-01-31 00:04 -0300."""
+    return f"{datetime.fromisoformat(moment).astimezone():%Y-%m-%d %H:%M %z}"
+
+
+def ask(request: Request) -> str:
+    """Send it; "" or why that failed. Not in the error's own words: the address is a secret."""
+    try:
+        with urlopen(request, timeout=SEND_SECONDS / 2) as answer:  # noqa: S310
+            # A redirect is followed by a GET, without the text.
+            return "it redirects" if request.data and answer.url != request.full_url else ""
+    except Exception as error:
+        if isinstance(error, HTTPError):
+            return f"HTTP {error.code}"
+        reason = getattr(error, "reason", error)
+        return getattr(reason, "strerror", None) or type(reason).__name__

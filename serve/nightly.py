@@ -23,6 +23,7 @@ from store.database import DatabaseUnavailable, open_database, run_lock, utc_tex
 from store.runs import record_dead_run
 
 RETRIES = 3
+HOUR = timedelta(hours=1)  # between the end of an attempt and the next one
 TRIGGER_SECONDS = 600  # between two synchronisations that the trigger starts
 CHILD_SECONDS = 5 * 3600.0  # a run ends itself after 4 hours: a child that takes 5 hangs
 CANNOT_START = "The clock cannot start a synchronisation: see the log. It tries again each minute."
@@ -49,7 +50,7 @@ def is_due(
     Each SYNC_AT wants one good run; one that was missed (the service was down, or is new) is made
     up for at once. After a failure RETRIES more follow, an hour apart. A time in the future comes
     from a clock that was wrong, and is ignored."""
-    if attempt and timedelta(0) <= now - attempt < timedelta(hours=1):
+    if attempt and timedelta(0) <= now - attempt < HOUR:
         return False
     if success and latest_slot(now, at) <= success <= now:
         return False
@@ -108,23 +109,41 @@ class Synchroniser:
     def start_if_due(self, at: clock_time) -> None:
         """Start a synchronisation if one is due and none runs."""
         now = datetime.now(UTC)
-        with open_database(self.database, busy_seconds=1) as db:
-            *times, failures = db.execute(
-                "SELECT (SELECT ended FROM last_good),"
-                " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
-                " (SELECT count(*) FROM run WHERE outcome <> 'ok' AND started BETWEEN ? AND ?)",
-                [utc_text(latest_slot(now, at)), utc_text(now)],
-            ).fetchone()
-        success, attempt = (datetime.fromisoformat(text) if text else None for text in times)
-        # A child that died before it could record its run was an attempt too.
-        attempts = [moment for moment in (attempt, self.started) if moment]
-        if not is_due(now, at, success, max(attempts, default=None), failures):
+        success, attempt, failures = self.past(now, at)
+        if not is_due(now, at, success, attempt, failures):
+            slot = latest_slot(now, at)
+            if attempt and attempt < slot and now - slot < timedelta(minutes=1):
+                log.warning("SYNC_AT: it waits until an hour after the last synchronisation")
             return
         if success and success > now:
             log.warning("the last good run is dated in the future: was the clock wrong?")
         with self.guard, suppress(NotNow):
             self.check_idle()
             self.start()
+
+    def next_start(self, at: clock_time) -> datetime:
+        """When the clock starts the next synchronisation, as far as can be told now."""
+        now = datetime.now(UTC)
+        success, attempt, failures = self.past(now, at)
+        soonest = max(now, min(now, attempt) + HOUR) if attempt else now
+        if is_due(soonest, at, success, attempt, failures):
+            return soonest
+        return latest_slot(soonest + timedelta(days=1), at)
+
+    def past(self, now: datetime, at: clock_time) -> tuple[datetime | None, datetime | None, int]:
+        """For is_due(): the last good run, the last attempt, the failures since SYNC_AT."""
+        with open_database(self.database, busy_seconds=1) as db:
+            *times, failures = db.execute(
+                "SELECT (SELECT ended FROM last_good),"
+                " (SELECT coalesce(ended, started) FROM run ORDER BY id DESC LIMIT 1),"
+                " (SELECT count(*) FROM run WHERE outcome NOT IN ('ok', 'running')"
+                " AND started BETWEEN ? AND ?)",
+                [utc_text(latest_slot(now, at)), utc_text(now)],
+            ).fetchone()
+        success, attempt = (datetime.fromisoformat(text) if text else None for text in times)
+        # A child that died before it could record its run was an attempt too.
+        attempts = [moment for moment in (attempt, self.started) if moment]
+        return success, max(attempts, default=None), failures
 
     def check_idle(self) -> None:
         """NotNow while a synchronisation runs."""

@@ -51,14 +51,15 @@ def read_static(name: str, about: About | None = None) -> bytes:
 def page_policy(html: bytes, for_staff: bool = False) -> str:
     """A Content-Security-Policy: this service's scripts and answers, the page's own inline scripts
     and styles by their hashes, https images, and nothing else. For the staff, whose page holds a
-    key, also no images of others and no text as markup (Trusted Types)."""
+    key, no other scripts, no images of others and no text as markup (Trusted Types)."""
 
     def hashes(tag: str) -> str:
         inline = re.findall(rf"<{tag}>(.*?)</{tag}>".encode(), html, re.S)
         return "".join(f" 'sha256-{b64encode(sha256(text).digest()).decode()}'" for text in inline)
 
+    own = "" if for_staff else " 'self'"
     return (
-        f"default-src 'none'; script-src 'self'{hashes('script')}; style-src{hashes('style')};"
+        f"default-src 'none'; script-src{own}{hashes('script')}; style-src{hashes('style')};"
         f" connect-src 'self'; img-src 'self'{'' if for_staff else ' https:'};"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         + ("; require-trusted-types-for 'script'; trusted-types 'none'" if for_staff else "")

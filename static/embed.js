@@ -16,11 +16,11 @@
     en: {
       sought: "Missing", demo: "Example: this person does not exist",
       lead: "| is missing too.", anyone: "This person", help: "Can you help?", photo: "Photo of |",
-      missing: "Missing for | (since |)", since: "Sought since |", place: ", in |",
-      was: "Was | old", now: "; is about | now", is: "Is | old",
-      inform: "I know something: tell them", call: "Call |", share: "Share",
+      missing: "Missing for | (since |)", since: "Being sought since |", place: ", in |",
+      was: "Was | old", now: "; now about |", is: "Is | old",
+      inform: "Report what you know", call: "Call |", share: "Share",
       another: "Show another", sorry: "We cannot show anyone else now.",
-      source: "Source: |", read: " · read |", old: " · not updated since |",
+      source: "Source: |", read: " · checked |", old: " · not updated since |",
       back: "Back to the site",
     },
   };
@@ -47,19 +47,19 @@
     header, footer, .body, .more {
       display: flex; flex-wrap: wrap; justify-content: space-between; align-items: baseline;
     }
-    header { padding: .5em 1.2em; font-size: .8em; color: #fff; background: var(--accent) }
+    header { padding: .5em 1.5em; font-size: .8em; color: #fff; background: var(--accent) }
     h2 { font-size: 1em; text-transform: uppercase }
     .body { align-items: stretch }
     .photo {
       --height: clamp(160px, 100svh - 440px, 264px);
-      flex: 5 1 13em; min-height: var(--height); background: #8883;
+      flex: 1 1 18em; min-height: var(--height); background: #8883;
     }
     .photo:empty {
-      background: radial-gradient(circle at 50% 40%, #888 3em, #0000 0),
-        radial-gradient(circle at 50% 110%, #888 6em, #0000 0);
+      background: radial-gradient(circle at 50% 40%, #888 21%, #0000 0),
+        radial-gradient(circle at 50% 110%, #888 29%, #0000 0) #8883;
     }
     img { display: block; width: 100%; height: var(--height); object-fit: contain }
-    .text { flex: 6 1 18em; min-width: 0; padding: .8em 1.2em .3em }
+    .text { flex: 1 1 18em; min-width: 0; padding: .8em 1.2em .3em }
     h3 {
       margin-bottom: .2em; font-size: clamp(1.1em, 7cqi, 1.5em); line-height: 1.12;
       scroll-margin-top: 300px;
@@ -67,32 +67,31 @@
     a, button {
       display: inline-flex; align-items: center; justify-content: center;
       min-height: 44px; padding: .3em .5em; font: inherit; color: inherit;
-      background: none; border: 0; text-decoration: underline;
+      background: none; border: 0; text-align: center; text-decoration: underline;
     }
     :focus-visible { outline: 3px solid; outline-offset: 2px }
     .do, .call {
       display: flex; margin-top: .6em; font-weight: bold; text-decoration: none;
       border: 1px solid #888; border-radius: var(--radius);
     }
-    .do { color: #fff; background: var(--accent); outline-color: var(--accent) }
+    .do { color: #fff; background: var(--accent); outline-color: var(--ink) }
     footer { font-size: .85em }
     footer a { padding: 0 }
-    .small .body { flex-wrap: nowrap; gap: .8em; padding: .8em; font-size: .9em }
-    .small .photo { --height: 7.5em; flex: none; align-self: flex-start; width: 6em }
-    .small .text { flex: 1; padding: 0 }
+    p a { display: inline }
+    .small .body { gap: .8em; padding: .8em; font-size: .9em }
+    .small .photo { --height: 8.5em; flex: none; align-self: flex-start; width: 7em }
+    .small .text { flex: 1 8em; padding: 0 }
     .small .do, .small .call { display: inline-flex; margin-right: 1em }
     .small .more, .small .back { display: none }
-    @container (min-width: 34em) {
+    @container (min-width: 36em) {
       .photo { --height: clamp(160px, 100svh - 300px, 352px) }
     }
     @container (max-width: 17em) {
-      .small .body { display: block }
-      .small .photo { width: 100% }
+      .small .photo { --height: 11em; width: 100% }
     }
     @media print {
-      article { --ink: #000; --paper: #fff }
-      header { color: #000 }
-      .do, .more, .back { display: none !important }
+      article, header { color: #000; background: #fff }
+      .do, .more, .back, .photo:empty { display: none !important }
     }`;
 
   // <img name="body"> would hide document.body.
@@ -160,7 +159,7 @@
         lugar && say("place", bold(lugar)), ". ",
         say(edad_de ? "is" : "was", count(age, baby ? "month" : "year")),
         !edad_de && !fecha_de && months > 11
-          && say("now", bold(baby ? span(age + months) : age + Math.floor(months / 12))), ".");
+          && bold(say("now", baby ? span(age + months) : age + Math.floor(months / 12))), ".");
     };
 
     const draw = ([person, modified]) => {
@@ -218,7 +217,6 @@
         element("section", { lang, ariaLabel }, option("lead") && lead, card));
       if (focused) heading.focus();
       clearTimeout(timer);
-      unseen ||= id !== shown;
       shown = id;
       half = false;
       sight.disconnect();
@@ -275,6 +273,7 @@
         while (answer[0].id === shown && --tries);
         if (!tries) throw shown;
         draw(answer);
+        unseen = true;
       } catch (why) {
         if (shown && why === 404) leave();
         else if (shown) note.replaceChildren(...say("sorry"));
@@ -284,8 +283,8 @@
 
     // Ten minutes without the service's word, and the child is gone.
     const check = async () => {
-      if (!shown || asking || !place.isConnected || page("hidden") || Date.now() - answered < 57e4)
-        return;
+      if (!shown || asking || !place.isConnected || page("hidden")
+        || Math.abs(Date.now() - answered) < 57e4) return;
       asking = true;
       try {
         draw(await get("api/personas/" + shown));

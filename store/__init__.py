@@ -10,6 +10,7 @@
     when a photo is due, kept or thrown away               photos.py
     what is on record of a run                             runs.py
     what is stored of a view, and its limits               views.py
+    what a copy holds, --backup, --restore                 copies.py
 
 A photo goes with its person: persons.py calls delete_photos of photos.py at each swap and hide.
 hidden.py imports persons.py, which imports photos.py; each but views.py imports database.py. From

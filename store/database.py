@@ -38,12 +38,14 @@ class DatabaseUnavailable(Exception):
     """SQLite cannot read or write just now.
 
     `str()` is for the log; `reason`, without a path or SQLite's own words, may be shown to
-    anybody; `passing` says whether the fault may be gone in a moment, without hands."""
+    anybody; `passing` says whether the fault may be gone in a moment, without hands; `damaged`,
+    whether the file itself is at fault."""
 
     def __init__(self, error: Exception):
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary code
         self.reason = REASONS.get(code, "see the log")
         self.passing = code in PASSING
+        self.damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
         super().__init__(f"{error} ({self.reason})" if code in REASONS else str(error))
 
 

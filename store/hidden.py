@@ -150,9 +150,11 @@ def hide(db: sqlite3.Connection, ids: list[str], by: str = "server") -> Hide:
         sql = "SELECT person FROM known WHERE id IN (SELECT value FROM json_each(?))"
         children = [persons[id] for (id,) in db.execute(sql, [json.dumps(ids)])]
         before = hidden_as(db, ids)
-        if by == "panel" and not children and not before:
-            raise LookupError(ids)
-        if by == "panel" and children and panel_hides(db) >= PANEL_HIDES:
+        if by == "panel" and not children:
+            if not before:
+                raise LookupError(ids)
+            return Hide(min(before), True, set(), set())
+        if by == "panel" and panel_hides(db) >= PANEL_HIDES:
             raise TooManyHides
         own = own_photos(persons.values())
         off, alike = set(), set()
@@ -169,7 +171,11 @@ def hide(db: sqlite3.Connection, ids: list[str], by: str = "server") -> Hide:
         rows = [(mark, id) for mark in marks or ids]
         db.executemany("DELETE FROM former WHERE person = ?", [(one,) for one in off])
         row = (id, bool(off), utc_now(), by)
-        db.execute("INSERT OR IGNORE INTO hidden (id, watched, since, by) VALUES (?, ?, ?, ?)", row)
+        db.execute(  # another child may have come to stand at the id of a hidden one
+            "INSERT INTO hidden (id, watched, since, by) VALUES (?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET told = told AND NOT excluded.watched",
+            row,
+        )
         db.executemany("INSERT OR IGNORE INTO hidden_mark VALUES (?, ?)", rows)
         db.executemany("DELETE FROM found WHERE id = ?", [(mark,) for mark, _ in rows])
         db.executemany("DELETE FROM unread WHERE id = ?", [(mark,) for mark, _ in rows])
@@ -207,10 +213,28 @@ def unhide(db: sqlite3.Connection, ids: list[str], panel_since: str | None = Non
         sql = "SELECT id FROM hidden WHERE by = 'panel' AND since >= ?"
         hidden = hidden_as(db, ids) | {id for (id,) in db.execute(sql, [panel_since])}
         rows = [(id,) for id in hidden]
+        # Until the next run it cannot be told whether they are sought; then old ids lead to them.
+        db.executemany(
+            "INSERT OR IGNORE INTO unread VALUES (?, ?)", [(id, utc_now()) for id in hidden]
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO former SELECT mark, id FROM hidden_mark"
+            " WHERE id = ? AND mark LIKE '%-%' AND mark <> id",
+            rows,
+        )
         db.executemany("DELETE FROM hidden WHERE id = ?", rows)
         db.executemany("DELETE FROM hidden_mark WHERE id = ?", rows)
     want_copy(db)
     return hidden
+
+
+def known_ids(db: sqlite3.Connection, either: Iterable[list[str]]) -> list[str]:
+    """Of lists of ids the first with a stored or hidden child's; none where there is none."""
+    sql = (
+        "SELECT 1 FROM json_each(?) WHERE value IN (SELECT id FROM known)"
+        " OR value IN (SELECT mark FROM hidden_mark)"
+    )
+    return next((ids for ids in either if db.execute(sql, [json.dumps(ids)]).fetchone()), [])
 
 
 def hidden_as(db: sqlite3.Connection, ids: list[str]) -> set[str]:

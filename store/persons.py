@@ -17,7 +17,8 @@ def read_stored(db: sqlite3.Connection) -> Stored:
     """What a reading of the register is compared with."""
     last_good = db.execute(
         "SELECT julianday('now') - julianday(ended), coalesce(matched_parts, ''),"
-        " coalesce(start, '') FROM run WHERE outcome = 'ok' ORDER BY id DESC LIMIT 1"
+        " coalesce(start, '') FROM run WHERE outcome = 'ok' AND NOT restored"
+        " ORDER BY id DESC LIMIT 1"
     ).fetchone()
     days, matched, start = last_good or (None, "", "")
     left_lately = db.execute(  # a forced run, which is good for a reason, begins anew
@@ -58,7 +59,7 @@ def write_changes(db: sqlite3.Connection, changes: Changes) -> None:
     move(db, changes.moved)
     write_persons(db, changes.persons.values())
     db.execute("DELETE FROM former")
-    there = {None, *changes.persons, *changes.stamped}
+    there = {None, *changes.persons, *changes.stamped, *changes.unread}
     former = [(id, to) for id, to in changes.former.items() if to in there]
     db.executemany("INSERT INTO former VALUES (?, ?)", former)
 

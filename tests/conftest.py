@@ -1,18 +1,21 @@
 """Fixtures: a register that tests can break, the programs, the API in two ways."""
 
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 
-from support import KEY
+from support import KEY, ROOT, missing
 from support.api import Api, ServedApi, fill, made_up
 from support.register import Register
 from support.service import Service
 from support.web import NoSockets, Pages, Web
 
-pytest_plugins = ["support.browser", "support.both"]
+pytest_plugins = ["support.browser", "support.both", "support.still"]
 
 
 @pytest.fixture
@@ -78,6 +81,26 @@ def served(filled: Path) -> Iterator[ServedApi]:
     server = ServedApi(filled, KEY)
     yield server
     server.close()
+
+
+@pytest.fixture
+def as_nobody() -> Iterator[Path]:
+    """Lets the test run as another user than root. A folder with the profile and a database of the
+    demo register, which this user may only read, and a folder `of_root`."""
+    if os.getuid():
+        missing("root")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "of_root").mkdir(0o700)
+        shutil.copy(ROOT / "registers" / "demo.toml", folder)
+        fill(folder / "demo.db", [])
+        (folder / "demo.db").chmod(0o644)
+        folder.chmod(0o777)
+        os.setresuid(65534, 65534, 0)
+        try:
+            yield folder
+        finally:
+            os.setresuid(0, 0, 0)
 
 
 # --- Figures, and how long tests are -------------------------------------------------

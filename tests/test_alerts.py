@@ -2,8 +2,11 @@
 
 import os
 import re
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +18,9 @@ from serve.alerts import Alerts
 from serve.nightly import Synchroniser
 from serve.views import Views
 from settings import read_settings
-from store.database import Reader, open_database, run_lock, utc_text
+from store.database import Reader, open_database, run_lock, transaction, utc_text
+from store.hidden import hide, unhide
+from store.persons import write_persons
 from support.api import Api, fill, made_up
 from support.register import Register, slugs
 from support.web import Answer, Web
@@ -29,14 +34,21 @@ class Operator:
 
     def __init__(self, web: Web, database: Path):
         self.web, self.database = web, database
-        web.pages |= {"/topic": Answer(), "/ping": Answer()}
+        web.pages |= {"/topic": self.ring, "/ping": Answer()}
+        self.headers: dict[str, str] = {}  # of the last message
         self.restart()
 
-    def restart(self) -> None:
+    def ring(self, handler: BaseHTTPRequestHandler) -> Answer:
+        self.headers = dict(handler.headers)
+        return Answer()
+
+    def restart(self, **more: str) -> None:
         environ = {
+            "SYNC_AT": "off",
             "ALERT_URL": f"http://{self.web.host}/topic",
             "PING_URL": f"http://{self.web.host}/ping",
             "DATABASE": str(self.database),
+            **more,
         }
         settings = read_settings(environ)._replace(register="prueba")
         self.views, self.synchroniser = Views(self.database), Synchroniser(self.database)
@@ -78,11 +90,18 @@ def test_nothing_is_told_before_the_first_run(web: Web, database: Path) -> None:
 def test_that_all_is_well_is_told_at_the_start_and_each_good_run_to_the_watcher(
     operator: Operator,
 ) -> None:
-    operator.run("ok")
+    operator.run("ok", age=timedelta(minutes=31))
     assert operator.hears() == ["/ping"]
     assert operator.hears() == []
     operator.restart()
     assert operator.hears() == [OK]
+
+
+def test_a_restart_after_a_good_run_keeps_no_ping_back(operator: Operator) -> None:
+    operator.run("ok")
+    operator.restart()
+    assert operator.hears() == [OK, "/ping"]
+    assert operator.hears() == []
 
 
 def spoil_views(operator: Operator) -> None:
@@ -124,8 +143,8 @@ def grow_old(operator: Operator) -> None:
         (end_a_run("ok", warnings="list"), "list", "A part of the list may be missing."),
         (
             end_a_run("ok", warnings="stamp hidden"),
-            "stamp, hidden",
-            "Puede haber cambiado la marca",
+            "hidden, stamp",
+            "\nURGENTE: una persona que ocultaste",
         ),
         (grow_old, "stale", "over 36 hours old"),
         (spoil_views, "views", "cannot be written just now: the disk is full."),
@@ -145,14 +164,139 @@ def test_a_problem_is_told_once(
     (message,) = [text for text in operator.hears() if text != "/ping"]
     assert message.startswith(f"{HEAD}{first_line}\n")
     assert detail in message
-    today = utc_text(datetime.now(UTC))[:10]
-    assert f"\nDesde / since {today}T" in message
+    assert f"\nDesde / since {datetime.now().astimezone():%Y-%m-%d}" in message
     assert message.endswith("What to do: docs/night.md")
     assert operator.hears() == []
 
 
 def test_every_warning_has_a_headline() -> None:
     assert {*get_args(WarningName)} - {""} <= alerts.HEADLINES.keys()
+
+
+@pytest.mark.parametrize(
+    ("reason", "spanish"),
+    [
+        ("nobody is listed on 3 list pages; if the register's pages", "No se encontró a nadie"),
+        ("9 of 12 would leave (9 absent)", "Saldrían demasiadas personas"),
+        (
+            "additions and changes wait: 4 of 9 records are unreadable (x)",
+            "Los datos de demasiadas",
+        ),
+        ("additions and changes wait: 6 of 9 persons would lose their photo", "Faltan demasiadas"),
+        ("list page 1: HTTP 403: the register does not admit this program; ask", "no admite este"),
+        ("list page 1 cannot be read: robots.txt forbids it (the list", "no admite este programa"),
+        ("list page 1 cannot be read: its certificate cannot be verified", "El certificado"),
+        ("registro.example/robots.txt: HTTP 503", "El registro no responde"),
+        ("list page 1 cannot be read: no complete answer (Timeout)", "El registro no responde"),
+        ("the run took more than 4 hours", "El registro no responde o tarda"),
+        ("list page 2 cannot be read: HTTP 404 (the list was read 4 times)", "La dirección de una"),
+        (
+            "the register states 9 cards, and 8 were read (the list was read 4",
+            "no se pudo leer comp",
+        ),
+        ("stopped by a signal", "Un reinicio detuvo la lectura"),
+        ("a setting or the profile is wrong: --check says which", "Un ajuste o el perfil"),
+        ("sync.py ended with status -11: the log says why", "Un error la interrumpió"),
+        ("DatabaseUnavailable", "Un error la interrumpió"),
+        ("The database cannot be read: the disk is full.", "El disco está lleno"),
+    ],
+)
+def test_each_reason_has_a_sentence(reason: str, spanish: str) -> None:
+    sentence = alerts.Fault("refused", reason).sentence
+    assert spanish in sentence
+    assert " / " in sentence
+    assert "--force" not in sentence
+
+
+def test_an_unknown_reason_stays_as_it_is(operator: Operator) -> None:
+    operator.run("refused", reason="two different files have one id")
+    assert "the list is unchanged.\ntwo different files have one id\nDesde" in operator.hears()[0]
+
+
+def test_another_reason_is_told_but_not_other_figures(operator: Operator) -> None:
+    for reason, messages in (("5 of 9 would leave", 1), ("6 of 9 would leave", 0), ("HTTP 503", 1)):
+        operator.run("refused", reason=reason)
+        assert len(operator.hears()) == messages
+
+
+@pytest.fixture
+def lima(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/Lima")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def test_since_when_it_really_is_in_local_time(operator: Operator, lima: None) -> None:
+    long_ago = "2026-01-31T0"
+    for hour, outcome in enumerate(["ok", "refused", "failed", "refused"]):
+        times = {"started": f"{long_ago}{hour}:04:29Z", "ended": f"{long_ago}{hour}:09:00Z"}
+        operator.run(outcome, **times)
+    refused, stale = "since 2026-01-30 20:04 -0500", "since 2026-02-01 07:09 -0500"
+    (message,) = [text for text in operator.hears() if text != "/ping"]
+    assert re.findall("since .*", message) == [stale, refused]
+
+
+def test_what_ntfy_shows(operator: Operator) -> None:
+    operator.run("ok", warnings="hidden")
+    operator.restart(PUBLIC_URL="https://personas.example.org")
+    operator.hears()
+    assert operator.headers["Title"] == "prueba: hidden"
+    assert operator.headers["Priority"] == "urgent"
+    assert operator.headers["Click"] == "https://personas.example.org/health"
+    operator.run("failed")
+    operator.restart()
+    operator.hears()
+    assert operator.headers["Title"] == "prueba: failed"
+    assert operator.headers["Priority"] == "default"
+    assert "Click" not in operator.headers
+
+
+@pytest.mark.parametrize(
+    ("sync_at", "ages", "told"),
+    [
+        ("off", [0.2], True),  # nothing will retry
+        ("hourly", [0.2], False),
+        ("hourly", [2.2, 1.2, 0.2], False),
+        ("hourly", [3.2, 2.2, 1.2, 0.2], True),  # the retries are used
+        ("hourly", [4.2], True),  # the clock cannot start one, say
+    ],
+)
+def test_a_refusal_waits_for_its_retries(
+    operator: Operator, sync_at: str, ages: list[float], told: bool
+) -> None:
+    slot = f"{datetime.now() - timedelta(hours=5):%H:%M}"
+    with open_database(operator.database, 5) as db:  # the last good one was yesterday's
+        db.execute("UPDATE run SET ended = datetime(ended, '-23 hours') || 'Z'")
+    operator.restart(SYNC_AT=slot if sync_at == "hourly" else "off")
+    for age in ages:
+        operator.run("refused", timedelta(hours=age))
+    assert bool(operator.hears()) == told
+    operator.run("ok")
+    assert operator.hears() == [OK, "/ping"]
+
+
+def test_an_address_that_drips_holds_nothing_back(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    end = threading.Event()
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        while not end.wait(0.05):
+            handler.connection.send(b"H")
+
+    monkeypatch.setattr(alerts, "SEND_SECONDS", 0.3)
+    operator.web.pages["/ping"] = drip
+    operator.run("ok", warnings="list")
+    operator.hears()
+    operator.run("failed")
+    asked = operator.hears()
+    end.set()
+    assert [text.partition("\n")[0] for text in asked] == [f"{HEAD}failed"]
+    assert {*caplog.messages} == {
+        "PING_URL: no whole answer within 0 s; it is asked again in a minute"
+    }
 
 
 def test_that_it_is_well_again_is_told_once(operator: Operator) -> None:
@@ -273,6 +417,86 @@ def test_a_long_reason_is_cut(operator: Operator) -> None:
     assert len(operator.hears()[0].encode()) < 4096
 
 
+# --- Hides ---------------------------------------------------------------------------
+
+
+def hide_one(operator: Operator, number: int, by: str, since: str = "2026-01-31T18:00:00Z") -> str:
+    """Somebody is hidden; what is told of it."""
+    person = made_up(number)
+    with open_database(operator.database, 5) as db:
+        with transaction(db):
+            write_persons(db, [person])
+        hide(db, [person.id], by)
+        db.execute("UPDATE hidden SET since = ? WHERE id = ?", [since, person.id])
+    place = {"panel": "desde el panel / from the panel", "server": "en el servidor / on the server"}
+    return (
+        f"{HEAD}hide\nSe ocultó a alguien. / Somebody was hidden.\n"
+        f"{person.id} ({place[by]}, {alerts.local_text(since)})"
+    )
+
+
+@pytest.mark.parametrize("by", ["panel", "server"])
+def test_a_hide_is_told_once_by_its_id_alone(operator: Operator, by: str) -> None:
+    told = hide_one(operator, 7, by)
+    assert operator.hears() == [told]
+    operator.restart()
+    assert operator.hears() == [OK]
+
+
+def test_who_is_hidden_anew_is_told_anew(operator: Operator) -> None:
+    hide_one(operator, 7, "panel")
+    operator.hears()
+    with open_database(operator.database, 5) as db:
+        hide(db, ["prueba-7"], "panel")  # is so already
+        assert operator.hears() == []
+        unhide(db, ["prueba-7"])
+        assert operator.hears() == []
+    again = hide_one(operator, 7, "server", since="2026-02-01T18:00:00Z")
+    assert operator.hears() == [again]
+
+
+def test_several_hides_are_one_message(operator: Operator) -> None:
+    for number in range(1, 31):
+        hide_one(operator, number, "server", since=f"2026-01-31T18:00:{number:02}Z")
+    first, second = operator.hears()
+    told = [re.findall(r"prueba-\d+", message) for message in (first, second)]
+    assert told == [[f"prueba-{n}" for n in numbers] for numbers in (range(1, 21), range(21, 31))]
+    assert (max(map(len, (first, second))) < alerts.LONGEST, operator.hears()) == (True, [])
+
+
+def test_a_hide_that_cannot_be_told_is_told_later(operator: Operator) -> None:
+    told = hide_one(operator, 7, "panel")
+    operator.web.pages["/topic"] = Answer(500)
+    assert operator.hears() == [told, told]  # refused twice
+    operator.web.pages["/topic"] = Answer()
+    assert operator.hears() == [told]
+
+
+def test_a_locked_database_has_no_hide_told_twice(operator: Operator, patient: None) -> None:
+    told = hide_one(operator, 7, "panel")
+    with open_database(operator.database, 5) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert operator.hears() + operator.hears() == [told]
+        db.execute("ROLLBACK")
+    assert operator.hears() == []
+    operator.restart()  # by now it is on record
+    assert operator.hears() == [OK]
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock is waited for a moment only."""
+    monkeypatch.setattr(alerts, "open_database", lambda path, _: open_database(path, 0))
+
+
+def test_without_an_address_no_hide_is_told_or_noted(operator: Operator) -> None:
+    told = hide_one(operator, 7, "panel")
+    operator.alerts.settings = operator.alerts.settings._replace(alert_url=None)
+    assert operator.hears() == []
+    operator.restart()
+    assert operator.hears() == [OK, told]
+
+
 # --- What a synchronisation records for it -------------------------------------------
 
 
@@ -301,9 +525,14 @@ def test_a_hidden_child_who_is_not_recognised_is_a_warning(stamps: Register) -> 
 def test_no_message_names_a_person(stamps: Register, left: int) -> None:
     stamps.publish(slugs(15)[left:])
     stamps.sync()
-    first, *rest = Operator(stamps.web, stamps.database).hears()
-    assert first.startswith(HEAD + "" + ("stamp, hidden" if left == 1 else "refused"))
-    assert not re.search(r"prueba-\d|inventado|file/", "".join([first, *rest]), re.I)
+    operator = Operator(stamps.web, stamps.database)
+    hide, first = [text for text in operator.hears() if text != "/ping"]
+    assert first.startswith(HEAD + ("hidden, stamp" if left == 1 else "refused"))
+    assert hide.startswith(f"{HEAD}hide\n")
+    assert re.findall(r"prueba-\d+", hide) == [stamps.id("aa")]
+    assert not re.search(r"prueba-\d", first)
+    assert not re.search(r"inventad|https?:|file/|foto|ficticia", hide + first, re.I)
+    assert "--force" not in first
 
 
 def test_health_tells_of_a_large_write_ahead_log(filled: Path) -> None:

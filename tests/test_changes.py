@@ -237,6 +237,26 @@ def test_what_has_changed() -> None:
     assert changes.changed == {"a"}
 
 
+@pytest.mark.parametrize(
+    ("lists", "unread"),
+    [
+        ({"unreadable": [skipped("a")]}, "a"),
+        ({"several": [skipped("a")]}, "a"),
+        ({}, ""),
+        ({"seen": {"a"}}, ""),
+        ({"stamped": [skipped("a")]}, ""),
+        ({"excluded": [skipped("a")]}, ""),
+        ({"unreadable": [skipped("c")]}, ""),
+    ],
+)
+@pytest.mark.parametrize("before", ["ab", "b"], ids=["the night that she goes", "later"])
+def test_an_id_that_was_unread_for_14_days_is_noted_while_it_is_listed(
+    before: str, lists: dict[str, Any], unread: str
+) -> None:
+    changes = compare(stored(*map(person, before), expired={"a"}), reading(person("b"), **lists))
+    assert (active(changes), changes.unread) == ("b", set(unread))
+
+
 MARIA = ("María Inventada Prueba", "María Ficticia Prueba", "María Supuesta Prueba")
 
 

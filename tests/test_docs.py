@@ -165,7 +165,8 @@ def test_every_verb_is_one(page: str) -> None:
 def test_every_alert_is_explained() -> None:
     assert set(first_cells(section(NIGHT, "Alerts"))) == alerts.HEADLINES.keys()
     (example,) = blocks(NIGHT, "text")
-    first, headline, _, since, advice = example.splitlines()
+    first, headline, sentence, reason, since, advice = example.splitlines()
+    assert sentence == alerts.Fault("refused", reason).sentence
     assert (first, headline) == ("persona404, sifebu, vps: refused", alerts.HEADLINES["refused"])
     assert advice == alerts.ADVICE
     assert since.startswith("Desde / since 20")

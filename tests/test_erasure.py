@@ -14,6 +14,7 @@ from PIL import Image
 from conftest import Figure
 from store.database import open_database, transaction
 from store.persons import stored_persons, write_persons
+from support import STAFF_KEY
 from support.register import Listed, Register
 from support.scrape import edit_profile
 from support.service import Service
@@ -131,6 +132,30 @@ def test_persons_who_leave_the_list_leave_the_disk(
         f"persons who {leave.__name__.replace('_', ' ')}: {count} of {len(everybody)},"
         f" {read} bytes of data/ read, 0 left"
     )
+
+
+def test_whom_the_panel_hides_leaves_the_disk(
+    register: Register, service: Callable[..., Service], figure: Figure
+) -> None:
+    everybody = people(30, random.Random(404))
+    register.publish(everybody)
+    publish_photos(register, everybody)
+    assert register.sync().returncode == 0
+    photos = pieces_of_photos(register)
+    running = service(SYNC_AT="off", STAFF_KEY=STAFF_KEY).serving()
+    running.ask("/api/personas?limit=100")
+    for count, one in enumerate(everybody[:5], 1):
+        id = register.id(one.slug)
+        assert running.ask(f"/foto/{id}").status == 200
+        assert bytes_left(register, [one]) > 0
+        reply = running.ask(f"/api/personas/{id}/hide", "POST", X_API_Key=STAFF_KEY)
+        assert (reply.status, reply.json) == (200, {"hidden": id})
+        data = register.bytes_on_disk()  # at once, no run between
+        assert bytes_left(register, everybody[:count]) == 0
+        assert [piece for piece in photos[id] if piece in data] == []
+        assert all(pieces(other)[0] in data for other in everybody[count:])
+    assert running.ask(f"/api/personas/{id}").status == 404
+    figure("persons whom the panel hides: 5, 0 bytes left in data/ once it has answered")
 
 
 # --- What delays it ------------------------------------------------------------------

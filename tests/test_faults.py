@@ -2,6 +2,7 @@
 stays whole, acknowledged views are kept, and all goes on by itself once the cause is gone."""
 
 import contextlib
+import http.client
 import itertools
 import os
 import pickle
@@ -12,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,12 +25,15 @@ from conftest import Figure
 from model import Reading
 from serve import nightly
 from serve.nightly import NotNow, Synchroniser
-from store.database import open_database
-from support import ROOT, missing
-from support.api import fill, made_up
+from store.database import empty_wal, open_database
+from store.hidden import marks_of
+from support import ROOT, STAFF_KEY, missing
+from support.api import Api, fill, made_up
 from support.client import Client
 from support.register import Register, child_environ, slugs, sync_command
 from support.service import Service, demo_profile, wait_until
+from support.web import Web
+from test_alerts import Operator, hide_one
 
 pytestmark = pytest.mark.slow
 
@@ -271,6 +276,81 @@ def test_a_swap_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
     assert folder.stat().st_mtime_ns == before
 
 
+# --- A hide by the panel -------------------------------------------------------------
+
+
+class Hides:
+    """A database of `size` persons, as new again before each hide of the one in the middle."""
+
+    def __init__(self, database: Path, size: int):
+        self.database, self.size = database, size
+        self.id = f"prueba-{size // 2}"
+        fill(database, [made_up(n) for n in range(size)])
+        self.new = database.read_bytes()
+
+    def renew(self) -> None:
+        for end in ("-wal", "-shm"):  # nobody has it open
+            Path(f"{self.database}{end}").unlink(missing_ok=True)
+        self.database.write_bytes(self.new)
+
+    def state(self) -> str:
+        """ "listed" or "hidden"; neither where it is half done."""
+        one = f"WHERE id = '{self.id}'"
+        seen = select(
+            self.database,
+            f"SELECT (SELECT count(*) FROM person {one}), (SELECT count(*) FROM person),"
+            f" (SELECT max(position) FROM person), (SELECT count(*) FROM hidden {one}),"
+            f" (SELECT count(*) FROM hidden_mark {one}), (SELECT count(*) FROM hidden_mark)",
+        )
+        size, marks = self.size, len(marks_of(b"", made_up(self.size // 2), has_own_photo=True))
+        known = {
+            (1, size, size, 0, 0, 0): "listed",
+            (0, size - 1, size - 1, 1, marks, marks): "hidden",
+        }
+        return known.get(*seen, f"half done: {seen}")
+
+
+def ask_to_hide(running: Service, id: str) -> int:
+    """The status; 0 where the connection ended without an answer."""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        return running.ask(f"/api/personas/{id}/hide", "POST", X_API_Key=STAFF_KEY).status
+    return 0
+
+
+def test_a_kill_during_a_hide_leaves_all_or_nothing(
+    tmp_path: Path, database: Path, service: Start, figure: Figure, full: bool
+) -> None:
+    kills, hides = (100 if full else 10), Hides(database, 5_000)
+    profile = str(demo_profile(tmp_path))
+    became, unknown, length = Counter[str](), 0, 0.0
+    for number in range(-1, kills):
+        hides.renew()
+        running = service(
+            REGISTER=profile, DATABASE=str(database), SYNC_AT="off", STAFF_KEY=STAFF_KEY
+        ).serving()
+        assert hides.state() == "listed"
+        with ThreadPoolExecutor(1) as pool:
+            began = time.monotonic()
+            answer = pool.submit(ask_to_hide, running, hides.id)
+            if number < 0:  # the first one measures how long a hide takes
+                assert answer.result() == 200
+                length = time.monotonic() - began
+            time.sleep(1.5 * length * max(0, number) / kills)
+            running.process.kill()
+            status = answer.result()
+        running.process.wait()
+        state = hides.state()
+        assert is_intact(database)
+        assert state in (["hidden"] if status == 200 else ["listed", "hidden"])
+        unknown += (status, state) == (0, "hidden")
+        became[state] += number >= 0
+    assert min(became["listed"], became["hidden"]) >= kills // 20
+    figure(
+        f"kill -9 of app.py in a hide by the panel: {kills}, then {became['listed']} times none of"
+        f" it is done, {became['hidden']} times all ({unknown} before the answer), 0 times a part"
+    )
+
+
 # --- The end of the service ----------------------------------------------------------
 
 Rounds = Callable[[int], Iterator[tuple[Service, str, list[Client]]]]
@@ -427,6 +507,42 @@ def test_a_full_disk_keeps_list_and_views_and_passes(
     assert running.ask("/api/stats").json["views"] == 1
     assert register.sync().returncode == 0
     assert running.ask("/api/stats").json["active"] == 212
+
+
+@pytest.mark.parametrize("leave", [0, 65536], ids=["full", "full in the middle"])
+def test_a_full_disk_hides_nobody_and_says_what_to_do(small_disk: Path, leave: int) -> None:
+    hides = Hides(small_disk / "prueba.db", 1_000)
+    api = Api(hides.database, staff_key=STAFF_KEY)
+    assert api.get("/api/stats")["active"] == 1_000
+    path, key = f"/api/personas/{hides.id}/hide", {"X_API_Key": STAFF_KEY}
+    ballast = fill_disk(small_disk, leave)
+    for _ in range(2):
+        reply = api.ask(path, "POST", **key)
+        assert reply.status == 503
+        assert reply.json["detail"] == (
+            "Nobody was hidden: the disk is full. If it is urgent, stop the service."
+        )
+        assert hides.state() == "listed"
+        assert api.get(f"/api/personas/{hides.id}")["id"] == hides.id
+    ballast.unlink()
+    assert api.ask(path, "POST", **key).status == 200
+    assert (hides.state(), is_intact(hides.database)) == ("hidden", True)
+
+
+def test_a_full_disk_has_no_hide_told_twice(web: Web, small_disk: Path) -> None:
+    database = small_disk / "prueba.db"
+    fill(database, [])
+    operator = Operator(web, database)
+    operator.hears()
+    told = hide_one(operator, 7, "panel")
+    with open_database(database, 5) as db:
+        empty_wal(db)
+    ballast = fill_disk(small_disk, 0)
+    assert operator.hears() + operator.hears() == [told]
+    assert select(database, "SELECT told FROM hidden") == [(0,)]
+    ballast.unlink()
+    assert operator.hears() == []
+    assert select(database, "SELECT told FROM hidden") == [(1,)]
 
 
 def test_a_full_disk_at_the_start_is_one_line(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from model import VERSION
 from scrape.fetch import PAGE_BYTES, Fetcher, PageError, Refused, saved_page, time_limit
 from scrape.profile import load_profile
 from support import TLS
@@ -113,7 +114,7 @@ def test_a_redirect_may_be_in_utf8(web: Web, fetcher: Fetcher) -> None:
 def test_the_user_agent_names_the_service_and_the_contact(web: Web, fetcher: Fetcher) -> None:
     web.put("/x", "x")
     fetcher.get(f"http://{web.host}/x")
-    assert web.agents == {"persona404/1 (+nadie@registro.example)"}
+    assert web.agents == {f"persona404/{VERSION} (+nadie@registro.example)"}
 
 
 @pytest.mark.parametrize("trusted", [True, False])

@@ -16,7 +16,7 @@ import pytest
 
 from app import WAITRESS
 from conftest import Figure
-from support import KEY, ROOT, TLS, missing
+from support import KEY, ROOT, STAFF_KEY, TLS, missing
 from support.api import Reply, fill, made_up
 from support.nginx import Instances
 from support.service import COMMAND, Service, demo_profile, wait_until
@@ -31,6 +31,7 @@ def settings(tmp_path: Path, database: Path) -> dict[str, str]:
         "DATABASE": str(database),
         "SYNC_AT": "off",
         "API_KEY": KEY,
+        "STAFF_KEY": STAFF_KEY,
     }
 
 

@@ -155,6 +155,40 @@ def test_the_hour_counts_from_the_end_of_an_attempt(synchroniser: Synchroniser) 
     assert synchroniser.started is None
 
 
+def test_a_time_that_is_not_kept_is_in_the_log_once(
+    synchroniser: Synchroniser, caplog: pytest.LogCaptureFixture
+) -> None:
+    record(synchroniser.database, "ok", timedelta(minutes=20))
+    now = datetime.now()
+    if now.second > 57:  # all within one minute
+        time.sleep(3)
+    for slot in (datetime.now(), now - timedelta(minutes=5)):
+        synchroniser.start_if_due(slot.time().replace(second=0, microsecond=0))
+    assert synchroniser.started is None
+    assert caplog.messages == ["SYNC_AT: it waits until an hour after the last synchronisation"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "hours"),
+    [
+        ([], 0),
+        ([("ok", 0.5)], 23),
+        ([("refused", 0.5)], 0.5),
+        ([("refused", 0.5), ("refused", 0.4), ("refused", 0.3), ("running", 0.25)], 0.75),
+        ([("refused", 0.5), ("refused", 0.4), ("refused", 0.3), ("refused", 0.25)], 23),
+        ([("ok", 0.5), ("failed", 0.25)], 23),
+    ],
+)
+def test_when_the_next_one_starts(
+    synchroniser: Synchroniser, runs: list[tuple[str, float]], hours: float
+) -> None:
+    for outcome, age in runs:
+        record(synchroniser.database, outcome, timedelta(hours=age))
+    start = synchroniser.next_start((datetime.now() - timedelta(hours=1)).time())
+    wait = start - datetime.now(dt.UTC)
+    assert abs(wait - timedelta(hours=hours)) < timedelta(seconds=5)
+
+
 # --- The CPUs ------------------------------------------------------------------------
 
 

@@ -85,7 +85,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def api_over(database: Path, key: str | None = KEY) -> Api:
-    return Api(database, key, StartsNothing(database), "demo")
+    return Api(database, key, StartsNothing(database), "demo", staff_key=key and STAFF_KEY)
 
 
 def send(api: Api, example: str) -> Reply:

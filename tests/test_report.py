@@ -29,11 +29,12 @@ def seen(register: Register) -> Path:
 
 def test_a_report_is_a_table(seen: Path, register: Register) -> None:
     assert register.sync("--report").stdout.splitlines() == [
-        "persons on the list: 3; shown so far: 2; found so far: 0",
-        "last 30 days: 1239 views on 2 sites",
-        "site           views  first       last",
-        f"a.example       1234  {utc_day(12)}  {utc_day()}",
-        f"b.example          5  {utc_day(12)}  {utc_day(12)}",
+        "en la lista: 3; mostradas: 2; ya no figuran: 0"
+        " / persons on the list: 3; shown so far: 2; no longer listed: 0",
+        "últimos 30 días: 1239 vistas en 2 sitios / last 30 days: 1239 views on 2 sites",
+        "sitio / site  vistas / views  desde / first  hasta / last",
+        f"a.example               1234  {utc_day(12)}     {utc_day()}",
+        f"b.example                  5  {utc_day(12)}     {utc_day(12)}",
     ]
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from store.database import open_database
-from support import KEY, ROOT
+from support import KEY, ROOT, STAFF_KEY
 from support.api import fill
-from support.register import Register, slugs
+from support.register import Register, child_environ, slugs
 from support.service import Service, wait_until
 from support.web import Answer, HeldPage
 
@@ -97,8 +97,9 @@ def test_the_operator_is_told(register: Register, service: Start) -> None:
     def told(start: str) -> bool:
         return any(asked.startswith(start) for asked in register.web.asked)
 
-    running = service(ALERT_URL=phone, PING_URL=watcher, API_KEY=KEY, command=QUICK_ALERTS)
-    running.serving()
+    register.sync()
+    settings = {"ALERT_URL": phone, "PING_URL": watcher, "API_KEY": KEY, "SYNC_AT": "off"}
+    running = service(**settings, command=QUICK_ALERTS).serving()
     wait_until(lambda: told(f"/topic?{head}refused\n"))
     assert not told("/ping")
     register.publish(TWELVE)
@@ -106,6 +107,35 @@ def test_the_operator_is_told(register: Register, service: Start) -> None:
     wait_until(lambda: told(f"/topic?{head}ok\n") and told("/ping"))
     running.stop()
     assert not any("topic" in line or "/ping" in line for line in running.log)
+
+
+def test_the_panel_hides_and_the_operator_is_told(register: Register, service: Start) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    register.web.pages["/topic"] = Answer()
+    ids = [register.id(one.slug) for one in TWELVE]
+    settings = {
+        "SYNC_AT": "off",
+        "STAFF_KEY": STAFF_KEY,
+        "ALERT_URL": f"http://{register.web.host}/topic",
+    }
+
+    def hide(running: Service, id: str) -> int:
+        return running.ask(f"/api/personas/{id}/hide", "POST", X_API_Key=STAFF_KEY).status
+
+    def told(id: str) -> bool:
+        return any(f"\n{id} (desde el panel" in asked for asked in register.web.asked)
+
+    running = service(**settings, command=QUICK_ALERTS).serving()
+    assert [hide(running, id) for id in ids[:6]] == [200] * 5 + [429]
+    assert running.ask("/api/stats").json["active"] == 7
+    wait_until(lambda: all(told(id) for id in ids[:5]))
+    running.stop()
+    again = service(**settings).serving()
+    assert [hide(again, id) for id in ids[4:6]] == [200, 429]
+    assert not told(ids[5])
+    again.stop()
+    assert not any(STAFF_KEY in line or "Inventado" in line for line in running.log + again.log)
 
 
 def test_a_misspelt_setting_is_named_once(register: Register, service: Start) -> None:
@@ -239,20 +269,22 @@ def test_sigint_ends_it_too(register: Register, service: Start) -> None:
     assert running.process.wait(30) == 0
 
 
-def test_the_key_and_the_one_cpu_are_not_handed_on(register: Register, service: Start) -> None:
+def test_the_keys_and_the_one_cpu_are_not_handed_on(register: Register, service: Start) -> None:
     register.publish(TWELVE)
     page = HeldPage(register.web, "/file/al")
-    running = service(API_KEY=KEY).serving()
+    misspelt = {"STAFFKEY": f"{STAFF_KEY}-2"}
+    running = service(API_KEY=KEY, STAFF_KEY=STAFF_KEY, **misspelt).serving()
     assert page.reached.wait(30)
     (child,) = children(running.process.pid)
     assert os.sched_getaffinity(int(child)) == os.sched_getaffinity(0)
     assert len(os.sched_getaffinity(running.process.pid)) == 1
     for file in ("environ", "cmdline"):
-        assert KEY.encode() not in Path(f"/proc/{child}/{file}").read_bytes()
+        told = Path(f"/proc/{child}/{file}").read_bytes()
+        assert [key for key in (KEY, STAFF_KEY) if key.encode() in told] == []
     page.release.set()
     running.wait_for("12 active")
     running.stop()
-    assert not any(KEY in line for line in running.log)
+    assert not any(key in line for line in running.log for key in (KEY, STAFF_KEY))
 
 
 def children(pid: int) -> list[str]:
@@ -266,6 +298,21 @@ def test_no_request_is_logged(register: Register, service: Start) -> None:
     running.ask("/marker")
     running.stop()
     assert not any("marker" in line for line in running.log)
+
+
+def test_that_nothing_is_synchronised_by_itself_is_said(service: Start) -> None:
+    service(SYNC_AT="off").wait_for("SYNC_AT=off: nothing is synchronised unless a timer or cron")
+
+
+def test_no_other_process_of_the_user_may_read_the_secrets() -> None:
+    code = """
+import ctypes, app, waitress
+waitress.create_server = lambda *_, **__: print(ctypes.CDLL(None).prctl(3)) or exit()
+app.main()
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=child_environ(), capture_output=True, text=True)
+    assert done.stdout == "0\n"  # PR_GET_DUMPABLE: /proc/PID/environ and mem are root's
 
 
 def test_the_demo_register_in_public_is_said(service: Start) -> None:
@@ -341,7 +388,7 @@ def test_a_database_of_another_version_stops_the_start(register: Register, servi
     with closing(sqlite3.connect(register.database)) as db:
         db.execute("PRAGMA user_version = 99")
     refused = service()
-    refused.wait_for("its schema has version 99, and this program reads version 1")
+    refused.wait_for("its schema has version 99, and this program reads version 2")
     assert refused.process.wait(30) == 2
 
 

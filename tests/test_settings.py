@@ -9,7 +9,7 @@ import pytest
 
 from model import SettingError
 from settings import HERE, misspelt, read_settings
-from support import ROOT
+from support import KEY, ROOT, STAFF_KEY
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,20 @@ from support import ROOT
         ({"API_KEY": "short"}, "API_KEY: must be at least 20 ASCII characters"),
         ({"API_KEY": "ñ" * 20}, "API_KEY: must be at least 20 ASCII characters"),
         ({"API_KEY": "a key with some spaces"}, "API_KEY: must be at least 20 ASCII"),
+        ({"STAFF_KEY": "short"}, "STAFF_KEY: must be at least 20 ASCII characters"),
+        ({"STAFF_KEY": "ñ" * 20}, "STAFF_KEY: must be at least 20 ASCII characters"),
+        ({"STAFF_KEY": "a key with some spaces"}, "STAFF_KEY: must be at least 20 ASCII"),
+        ({"STAFF_KEY": KEY, "API_KEY": f" {KEY}\r"}, "STAFF_KEY: must not be the API_KEY"),
+        ({"PUBLIC_URL": "http://a.example"}, "PUBLIC_URL: must be the https address of this"),
+        ({"PUBLIC_URL": "a.example"}, "PUBLIC_URL: must be the https address of this service"),
+        ({"PUBLIC_URL": "https://a.example/x"}, "PUBLIC_URL: must be the https address of this"),
+        ({"PUBLIC_URL": "https://a.example//"}, "PUBLIC_URL: must be the https address of this"),
+        ({"PUBLIC_URL": "https://a.example?x=1"}, "PUBLIC_URL: must be the https address of"),
+        ({"PUBLIC_URL": "https://a.example/#x"}, "PUBLIC_URL: must be the https address of this"),
+        ({"PUBLIC_URL": "https://ana@a.example"}, "PUBLIC_URL: must be the https address of"),
+        ({"PUBLIC_URL": "https://ñ.example"}, "PUBLIC_URL: must be the https address of this"),
+        ({"PUBLIC_URL": "https://"}, "PUBLIC_URL: must be the https address of this service"),
+        ({"PUBLIC_URL": 'https://a.example"><b>'}, "PUBLIC_URL: must be the https address of"),
         ({"ALERT_URL": "ntfy.sh/topic"}, "ALERT_URL: must be an http or https address"),
         ({"ALERT_URL": "https://a:b@ntfy.sh/topic"}, "ALERT_URL: must be an http or https address"),
         ({"ALERT_URL": "https://"}, "ALERT_URL: must be an http or https address"),
@@ -31,6 +45,9 @@ from support import ROOT
         ({"CONTACT": "http://a.example"}, "CONTACT: must be a mail or https address"),
         ({"CONTACT": "ñ@a.example"}, "CONTACT: must be a mail or https address"),
         ({"CONTACT": ""}, "CONTACT: a mail or https address must tell"),
+        ({"TZ": "Etc/GMT-3"}, "TZ: Etc/GMT-3 is UTC+3: write a place, as America/Lima"),
+        ({"TZ": "Etc/GMT+5"}, "TZ: Etc/GMT+5 is UTC-5: write a place"),
+        ({"REGISTER": "none.toml"}, "registers/none.toml: No such file or directory; there are"),
         ({"TZ": "/etc/passwd"}, "TZ: /etc/passwd is no time zone"),
         (
             {"REGISTER": "registers/none.toml"},
@@ -71,11 +88,12 @@ def test_a_profile_that_is_no_toml_is_named(tmp_path: Path) -> None:
 
 def test_an_empty_setting_counts_as_not_set() -> None:
     empty = dict.fromkeys(("HOST", "PORT", "REGISTER", "DATABASE", "API_KEY", "TZ"), "")
-    for environ in ({}, {**empty, "CONTACT": "", "SYNC_AT": ""}):
+    empty |= dict.fromkeys(("CONTACT", "SYNC_AT", "STAFF_KEY", "PUBLIC_URL"), "")
+    for environ in ({}, empty):
         settings = read_settings(environ)
-        assert settings[:4] == ("127.0.0.1", 8080, None, time(3, 0))
+        assert settings[:5] == ("127.0.0.1", 8080, None, None, time(3, 0))
         assert settings.database == HERE / "data" / "demo.db"
-        assert settings.register == "demo"
+        assert (settings.register, settings.about.public_url) == ("demo", "")
 
 
 def test_the_pages_get_what_age_and_date_mean(tmp_path: Path) -> None:
@@ -91,8 +109,30 @@ def test_the_pages_get_what_age_and_date_mean(tmp_path: Path) -> None:
         assert (about.edad_de, about.fecha_de) == told
 
 
+def test_a_register_may_be_named_as_the_table_of_registers_does(tmp_path: Path) -> None:
+    environ = {"REGISTER": "cndes.toml", "CONTACT": "nadie@registro.example"}
+    assert read_settings(environ).profile == HERE / "registers" / "cndes.toml"
+
+
+def test_a_folder_of_root_is_named(as_nobody: Path) -> None:
+    folder = as_nobody / "of_root"
+    with pytest.raises(SettingError, match=f"DATABASE: {folder}/x.db is not a file in a folder"):
+        read_settings({"DATABASE": str(folder / "x.db")})
+
+
 def test_sync_at_may_be_off() -> None:
     assert read_settings({"SYNC_AT": "off"}).sync_at is None
+
+
+@pytest.mark.parametrize("origin", ["https://a.example", "https://xn--a-ega.example:8443"])
+def test_the_address_that_visitors_see_has_no_slash_at_the_end(origin: str) -> None:
+    for text in (origin, f"{origin}/", f" {origin}/\r"):
+        assert read_settings({"PUBLIC_URL": text}).about.public_url == origin
+
+
+def test_the_staff_has_a_key_of_its_own() -> None:
+    settings = read_settings({"API_KEY": KEY, "STAFF_KEY": STAFF_KEY})
+    assert (settings.api_key, settings.staff_key) == (KEY, STAFF_KEY)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -106,7 +146,7 @@ def test_where_alerts_go(scheme: str) -> None:
 def test_a_file_of_settings_may_have_crlf(tmp_path: Path) -> None:
     text = (ROOT / "deploy" / "settings.env").read_text()
     text = text.replace("/var/lib/persona404/sifebu.db", str(tmp_path / "sifebu.db"))
-    text = text.replace("CONTACT=\n", "CONTACT=nadie@registro.example\n")
+    text = text.replace("CONTACT=\n", "CONTACT=nadie@registro.example\n").replace("# TZ", "TZ")
     (tmp_path / "settings.env").write_bytes(text.replace("\n", "\r\n").encode())
     code = "import settings, time; settings.set_up_process(20); print(time.strftime('%Z'))"
     for command, printed in (
@@ -127,6 +167,8 @@ def test_a_file_of_settings_may_have_crlf(tmp_path: Path) -> None:
     [
         ("DATABSE", "DATABASE"),
         ("API-KEY", "API_KEY"),
+        ("STAFFKEY", "STAFF_KEY"),
+        ("PUBLIC_URI", "PUBLIC_URL"),
         ("database", "DATABASE"),
         ("SYNCAT", "SYNC_AT"),
         ("DATABASE", None),

@@ -2,20 +2,23 @@
 
 import re
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from store.database import run_lock
+from store.database import open_database, run_lock, utc_now
+from store.hidden import hide
+from support import ROOT
 from support.register import (
     Listed,
     Register,
     slugs,
 )
-from support.scrape import add_to_profile
+from support.scrape import add_to_profile, edit_profile
 from support.web import Answer
 
 pytestmark = pytest.mark.no_sockets
@@ -286,16 +289,16 @@ def test_a_child_is_hidden_and_unhidden_by_the_address(register: Register, form:
     register.sync()
     assert "aa" not in register.names()
     assert "was hidden already" in register.sync("--hide", address).stdout
-    assert "is no longer hidden" in register.sync("--unhide", address).stdout
+    assert "no longer hidden: " in register.sync("--unhide", address).stdout
     register.sync()
     assert "aa" in register.names()
 
 
 def test_hiding_somebody_unknown_is_said(register: Register) -> None:
     assert "was NOT on the list" in register.sync("--hide", "prueba-1").stdout
-    assert "prueba-1 is no longer hidden" in register.sync("--unhide", "prueba-1").stdout
+    assert "no longer hidden: prueba-1\n" in register.sync("--unhide", "prueba-1").stdout
     again = register.sync("--unhide", "prueba-1")
-    assert (again.returncode, "prueba-1 was not hidden" in again.stdout) == (1, True)
+    assert (again.returncode, "nobody was hidden so: prueba-1\n" in again.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +326,183 @@ def test_an_id_of_another_register_is_not_hidden(register: Register, id: str) ->
     refused = register.sync("--hide", id)
     assert (refused.returncode, register.database.exists()) == (2, False)
     assert "is no id of the register prueba" in refused.stderr
+
+
+# --- Who is hidden, and what a stolen key did ----------------------------------------
+
+OLD, NEW = "2026-01-30T23:30:00Z", "2026-01-31T18:00:00Z"  # two hides of the panel
+
+
+@pytest.fixture
+def hidden(register: Register) -> Register:
+    """The server has hidden aa, the panel ab, at OLD, and ac, at NEW."""
+    register.publish(TWELVE)
+    register.first_sync()
+    register.sync("--hide", register.id("aa"))
+    for slug, since in (("ab", OLD), ("ac", NEW)):
+        with open_database(register.database, 5) as db:
+            hide(db, [register.id(slug)], by="panel")
+        set_since(register, slug, since)
+    set_since(register, "aa", NEW)
+    return register
+
+
+@pytest.fixture
+def buenos_aires(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "America/Argentina/Buenos_Aires")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def set_since(register: Register, slug: str, since: str) -> None:
+    register.change("UPDATE hidden SET since = ? WHERE id = ?", since, register.id(slug))
+
+
+def ids_of_hidden(register: Register) -> set[str]:
+    return {line.split()[0] for line in register.sync("--hidden").stdout.splitlines()}
+
+
+def test_who_is_hidden_is_listed_by_id_time_and_place(hidden: Register) -> None:
+    run = hidden.sync("--hidden")
+    first = f"{hidden.id('ab')}  {OLD}  panel"
+    rest = [f"{hidden.id('aa')}  {NEW}  server", f"{hidden.id('ac')}  {NEW}  panel"]
+    assert (run.returncode, run.stdout.splitlines()) == (0, [first, *sorted(rest)])
+
+
+def test_that_nobody_is_hidden_is_an_empty_list(register: Register) -> None:
+    assert register.sync("--hidden")[:2] == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("since", "still"),
+    [
+        ("2026-01-31T18:00:00Z", "aa ab"),
+        ("2026-01-31T15:00", "aa ab"),  # in Buenos Aires
+        ("2026-01-31T18:00:01Z", "aa ab ac"),
+        ("2026-01-31T15:01", "aa ab ac"),
+        ("2026-01-31", "aa ab"),  # its midnight is 03:00 UTC
+        ("2026-01-30T20:30", "aa"),
+        ("2026-01-30T23:30:00+00:00", "aa"),
+        ("2020-01-01", "aa"),
+    ],
+)
+def test_what_the_panel_hid_since_a_time_is_undone(
+    hidden: Register, since: str, still: str, buenos_aires: None
+) -> None:
+    run = hidden.sync("--unhide", "--since", since)
+    expected = {hidden.id(slug) for slug in still.split()}
+    back = [hidden.id(slug) for slug in ("ab", "ac") if slug not in still.split()]
+    assert ids_of_hidden(hidden) == expected
+    assert run.returncode == (0 if back else 1)
+    said = "a nadie / nobody was hidden so"
+    if back:
+        said = f"ya no se oculta / no longer hidden: {' '.join(sorted(back))}"
+    assert run.stdout == f"{hidden.database}: {said}\n"
+    assert len(hidden.names()) == 9  # until the register has been read
+    hidden.sync()
+    assert hidden.names() == {one.slug for one in TWELVE} - set(still.split())
+    assert hidden.change("SELECT DISTINCT id FROM hidden_mark ORDER BY 1") == [
+        (id,) for id in sorted(expected)
+    ]
+
+
+def test_one_whom_the_panel_hid_is_unhidden_by_id(hidden: Register) -> None:
+    assert hidden.sync("--unhide", hidden.id("ab")).returncode == 0
+    assert ids_of_hidden(hidden) == {hidden.id("aa"), hidden.id("ac")}
+
+
+@pytest.mark.parametrize("since", ["ayer", "31/01/2026", "15:00", "9999-12-31T23:59:59-12:00"])
+def test_what_is_no_time_is_one_line(hidden: Register, since: str) -> None:
+    run = hidden.sync("--unhide", "--since", since)
+    line = f"sync.py: --since: {since} is no time such as 2026-01-31T15:00\n"
+    assert run == (2, "", line)
+    assert len(ids_of_hidden(hidden)) == 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--unhide"],
+        ["--unhide", ""],
+        ["--unhide", "--since", ""],
+        ["--unhide", "prueba-1", "--since", OLD],
+        ["--since", OLD],
+        ["--hidden", "--since", OLD],
+        ["--hide", "prueba-1", "--since", OLD],
+        ["--hidden", "--unhide", "prueba-1"],
+    ],
+)
+def test_a_half_command_unhides_nobody(
+    hidden: Register, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit:
+        hidden.sync(*options)
+    assert exit.value.code == 2
+    assert len(ids_of_hidden(hidden)) == 3
+
+
+def test_a_hide_tells_no_more_than_a_moment_and_where(hidden: Register) -> None:
+    """And nothing of the three is left in the files."""
+    assert not re.search(rb"A[abc] Inventado|/file/a[abc]\b|fotos/a[abc]\b", hidden.bytes_on_disk())
+
+
+# --- A record that cannot be read for 14 days ----------------------------------------
+
+
+def status_of(register: Register, slug: str) -> int:
+    return register.api().ask(f"/api/personas/{register.id(slug)}").status
+
+
+@pytest.fixture
+def unread(register: Register) -> Register:
+    """aa is listed, but could not be read for 15 days: she is no longer shown."""
+    register.publish(TWELVE)
+    register.first_sync()
+    register.publish([TWELVE[0]._replace(edad="mucha"), *TWELVE[1:]])
+    register.sync()
+    assert status_of(register, "aa") == 200
+    register.change("UPDATE unread SET since = ?", utc_now(days_ago=15))
+    register.sync()
+    assert "aa" not in register.names()
+    return register
+
+
+def test_an_id_cannot_be_told_while_its_record_cannot_be_read(unread: Register) -> None:
+    for _ in range(3):
+        assert status_of(unread, "aa") == 503
+        assert unread.sync().returncode == 0
+    assert unread.change("SELECT count(*) FROM found") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("published", "status"),
+    [
+        ([], 404),
+        ([TWELVE[0]], 200),
+        ([TWELVE[0]._replace(edad="18 años")], 404),
+        ([TWELVE[0]._replace(edad="mucha", stamp="FUE ENCONTRADA")], 404),
+    ],
+    ids=["gone", "readable", "of age", "stamped"],
+)
+def test_it_can_be_told_once_the_card_has_gone_or_is_readable(
+    unread: Register, published: list[Listed], status: int
+) -> None:
+    unread.publish([*published, *TWELVE[1:]])
+    unread.sync()
+    assert status_of(unread, "aa") == status
+
+
+def test_who_is_hidden_while_the_record_cannot_be_read_is_like_never_listed(
+    unread: Register,
+) -> None:
+    never = unread.api().ask("/api/personas/prueba-99")
+    unread.sync("--hide", unread.id("aa"))
+    for _ in range(2):
+        assert unread.api().ask(f"/api/personas/{unread.id('aa')}") == never
+        unread.sync()
+    assert never.status == 404
 
 
 # --- Dry run -------------------------------------------------------------------------
@@ -447,3 +627,75 @@ def test_check_reads_and_writes_nothing(register: Register) -> None:
     refused = register.sync("--check")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert str(register.profile) in refused.stderr
+
+
+def test_a_wrong_path_is_one_line(register: Register) -> None:
+    register.publish(TWELVE)
+    folder = register.profile.parent
+    (folder / "file").touch()
+    for options in (
+        ["--dry-run", "--save", str(folder / "file")],
+        ["--save", str(folder / "file" / "below")],
+        ["--dry-run", "--save", "/proc/pages"],
+        ["--dry-run", "--pages", str(folder / "nowhere")],
+        ["--dry-run", "--pages", str(folder / "file")],
+        ["--database", str(folder)],
+        ["--database", str(folder / "nowhere" / "x.db")],
+        ["--database", str(folder / ("x" * 300))],
+        ["--who", "x", "--database", str(folder / ("x" * 300))],
+        ["--register", str(folder / f"{'x' * 300}.toml")],
+        ["--unhide", "--since", "9999-12-31T23:59-12:00"],
+        ["--unhide", "--since", "0001-01-01T00:00+12:00"],
+    ):
+        wrong = register.sync(*options)
+        lines = [line for line in wrong.stderr.splitlines() if line.startswith("sync.py: ")]
+        assert (wrong.returncode, len(lines), "Traceback" in wrong.stderr) == (2, 1, False), options
+
+
+def test_a_path_that_may_not_be_looked_into_is_one_line(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", refuse)  # what /root answers to the service's user
+    wrong = register.sync("--hidden")
+    assert wrong.returncode == 2
+    assert wrong.stderr == f"sync.py: {register.database}: Permission denied\n"
+
+
+@pytest.mark.parametrize("option", ["", "--hidden", "--who=x", "--report", "--hide=prueba-1"])
+def test_root_makes_no_database_beside_the_service_s(
+    register: Register, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """Without the service's settings it would be data/NAME.db, which nothing ever erases."""
+    etc = register.profile.parent / "etc"
+    etc.mkdir()
+    (etc / "persona404.env").touch()
+    monkeypatch.setattr("sync.ETC", etc)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    refused = register.sync(*filter(None, [option]), DATABASE="")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("sync.py: DATABASE: not set; root runs this with the settings")
+    assert not (ROOT / "data" / "prueba.db").exists()
+
+
+def test_a_way_that_another_one_replaces_is_no_mistake(register: Register) -> None:
+    edit_profile(register, "edad = [", 'edad = [{ file = "p", label = "Años" }, ')
+    register.publish(TWELVE)
+    shown = register.sync("--dry-run").stdout
+    assert "of no use today, as another way serves: fields.edad[0]\n" in shown
+    assert "in the profile: fields" not in shown
+    register.publish([*TWELVE, Listed("ilegible", edad="mucha")])
+    assert "in the profile: fields.edad[0]: its place is there" in register.sync("--dry-run").stdout
+
+
+def test_a_page_that_was_not_saved_is_to_be_saved(register: Register) -> None:
+    """A broken `next` leaves one saved page: mended, it asks for more."""
+    edit_profile(register, 'next = "a.next"', 'next = "a.gone"')
+    register.publish(TWELVE)
+    saved = str(register.profile.parent / "saved")
+    assert register.sync("--dry-run", "--save", saved).returncode == 0
+    edit_profile(register, 'next = "a.gone"', 'next = "a.next"')
+    shown = register.sync("--dry-run", "--pages", saved)
+    assert "list page 2 cannot be read: there is no such page in the folder: --save" in shown.stderr

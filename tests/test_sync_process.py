@@ -192,3 +192,11 @@ def test_who_is_called_so(register: Register) -> None:
     assert register.sync("--who", "áb inv").stdout == f"{id}\n"
     address = f"https://{register.web.host}/file/ab"
     assert on_terminal(register, "--who", "AB INV") == f"{id}  Ab Inventado Prueba  {address}\n"
+
+
+def test_who_is_near_a_link_is_named_on_a_terminal_alone(register: Register) -> None:
+    register.publish(TWELVE)
+    register.sync()
+    link = f"https://{register.web.host}/file/abc"
+    assert "  Ab Inventado Prueba  https://" in on_terminal(register, "--hide", link)
+    assert "Inventado" not in register.sync("--hide", f"{link}d").stdout

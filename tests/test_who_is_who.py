@@ -394,6 +394,6 @@ def test_a_child_is_unhidden_by_the_id_that_hid_her(register: Register) -> None:
     old, new = register.id("aa"), register.id("aa-nueva")
     assert f"{new} is hidden" in register.sync("--hide", old).stdout
     assert "hidden already" in register.sync("--hide", old).stdout
-    assert f"{new} is no longer hidden" in register.sync("--unhide", old).stdout
+    assert f"no longer hidden: {new}\n" in register.sync("--unhide", old).stdout
     register.sync()
     assert "aa" in register.names()

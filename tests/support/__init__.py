@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TLS = ROOT / "tests" / "tls"  # a certificate of 127.0.0.1 that vouches for itself, until 2126
 KEY = "a-key-of-made-up-letters"
-STAFF_KEY = "another-key-of-made-up-letters"
+STAFF_KEY = "the-staffs-made-up-letters"
 
 
 def missing(what: str) -> NoReturn:

@@ -18,7 +18,6 @@ from serve.views import Views
 from settings import About, read_settings
 from store.database import Reader, open_database, transaction, utc_now
 from store.persons import write_persons
-from support import STAFF_KEY
 
 ABOUT = About(
     title="Registro de prueba",
@@ -119,11 +118,12 @@ class Api:
         synchroniser: Synchroniser | None = None,
         register: str = "prueba",
         about: About = ABOUT,
+        staff_key: str | None = None,
     ):
         self.views = Views(database)
         synchroniser = synchroniser or Synchroniser(database)
         settings = read_settings({})._replace(
-            register=register, api_key=key, staff_key=key and STAFF_KEY, about=about
+            register=register, api_key=key, staff_key=staff_key, about=about
         )
         self.app = app.API(settings, Reader(database), self.views, synchroniser)
         self.test = webtest.TestApp(self.app)

@@ -16,7 +16,18 @@ const browser = await puppeteer.launch({
 const [page] = await browser.pages();
 const cdp = name === "firefox" ? null : await page.createCDPSession();
 
+// page.goBack() waits in vain where Firefox has the page in its back/forward cache.
+const goBack = async () => {
+  const { href } = new URL(page.url());
+  await page.evaluate("history.back()");
+  await page.waitForFunction((left) => location.href !== left, {}, href);
+};
+
 const visit = async ({ url, width, height, features, script, png, pdf }) => {
+  if (!url) {
+    await goBack();
+    return { value: await page.evaluate(script) };
+  }
   await page.setViewport({ width, height });
   await cdp?.send("Emulation.setEmulatedMedia", { features });
   await page.goto(url);

@@ -26,6 +26,10 @@ UNTIL = """const until = async (see) => {
 };"""
 
 
+def in_page(script: str) -> str:
+    return f"(async () => {{{UNTIL}{script}}})()"
+
+
 class Headless:
     """One browser process: `name` is "chromium" or "firefox"."""
 
@@ -58,20 +62,27 @@ class Headless:
         have an effect in Chromium only. RuntimeError where something fails."""
         order = {
             "url": url,
-            "script": f"(async () => {{{UNTIL}{script}}})()",
+            "script": in_page(script),
             "width": size[0],
             "height": size[1],
             "png": png and str(png),
             "pdf": pdf and str(pdf),
             "features": [{"name": k, "value": v} for k, v in (features or {}).items()],
         }
+        return self.ask(order)
+
+    def back(self, script: str) -> Any:
+        """Go back to the page before, run `script` as `visit` does, and return what it returns."""
+        return self.ask({"url": None, "script": in_page(script)})
+
+    def ask(self, order: dict[str, Any]) -> Any:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline() or '{"error": "the browser ended"}')
         if "error" in answer:
-            raise RuntimeError(f"{self.name}: {url}: {answer['error']}")
+            raise RuntimeError(f"{self.name}: {order['url']}: {answer['error']}")
         return answer.get("value")
 
     def close(self) -> None:

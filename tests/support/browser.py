@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from model import Person
-from support import missing
+from support import KEY, missing
 from support.api import ServedApi, fill, made_up
 from support.web import Answer, Web
 
@@ -92,8 +92,8 @@ def serve(database: Path) -> Iterator["Serve"]:
     """Starts the API over some persons, and a site that uses it."""
     started: list[Served] = []
 
-    def start(*persons: Person) -> Served:
-        started.append(Served(database, list(persons) or [made_up(1)]))
+    def start(*persons: Person, **more: Any) -> Served:
+        started.append(Served(database, list(persons) or [made_up(1)], **more))
         return started[-1]
 
     yield start
@@ -105,15 +105,19 @@ def serve(database: Path) -> Iterator["Serve"]:
 class Served:
     """The service on servicio.example, and a site that uses it on sitio.example."""
 
-    def __init__(self, database: Path, persons: list[Person]):
+    def __init__(self, database: Path, persons: list[Person], **more: Any):
         fill(database, persons)
-        self.api = ServedApi(database)
+        self.api = ServedApi(database, KEY, **more)
         self.service = f"http://servicio.example:{self.api.port}"
         self.site = Web()
 
     def host(self, html: str, **headers: str) -> str:
         """The address of a page of the site."""
         return host(self.site, html, **headers)
+
+    def with_card(self, **card: str) -> str:
+        """A page of the site with the two lines of README."""
+        return self.host(with_card(self.service, **card))
 
     def with_line(self, attributes: str = "", before: str = "", **headers: str) -> str:
         """A page of the site with the script alone."""
