@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from model import VERSION
 from serve.nightly import Synchroniser
 from store.database import Reader, open_database, run_lock
 from support import KEY, ROOT, STAFF_KEY, missing
@@ -37,6 +38,11 @@ def resolve(part: dict[str, Any]) -> dict[str, Any]:
 def test_every_route_is_described(api: Api) -> None:
     rules = {(route.method, route.rule.replace("<person>", "{person}")) for route in api.app.routes}
     assert set(OPERATIONS) == rules
+
+
+def test_the_version_is_the_program_s() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert (API["info"]["version"], text.split("\n## ")[1].split()[0]) == (VERSION, VERSION)
 
 
 def test_the_description_is_well_formed_and_its_examples_fit_its_schemas() -> None:
