@@ -159,7 +159,7 @@
         lugar && say("place", bold(lugar)), ". ",
         say(edad_de ? "is" : "was", count(age, baby ? "month" : "year")),
         !edad_de && !fecha_de && months > 11
-          && bold(say("now", baby ? span(age + months) : age + Math.floor(months / 12))), ".");
+          && say("now", bold(baby ? span(age + months) : age + Math.floor(months / 12))), ".");
     };
 
     const draw = ([person, modified]) => {
