@@ -213,12 +213,12 @@ def hide_person(who: str, register: str, database: Path) -> int:
             return 1
         done = hide(db, ids or either[0])
         empty_wal(db)
-    was = "NO estaba en la lista / was NOT on the list: is the id or address right?"
+    was = "¡NO estaba en la lista! Si fue un error / was NOT on the list! If by mistake: --unhide"
     if done.off:
         was = "estaba en la lista y ya no está / was on the list and is off it"
     elif done.was_hidden:
         was = "ya estaba oculta / was hidden already"
-    print(f"{database}: oculta / {done.id} is hidden from now on; {was}")
+    print(f"{was}\n{database}: {done.id} queda oculta / {done.id} is hidden from now on")
     for what, others in (("also off the list", done.off - {done.id}), ("alike", done.alike)):
         if others:
             print(f"{what}: {' '.join(sorted(others))}")

@@ -162,3 +162,11 @@ def test_a_damaged_table_is_one_line(
     monkeypatch.setattr(doctor, "findings", fail)
     assert doctor.examine({}, False) == 1
     assert capsys.readouterr().out.startswith("!!: DATABASE: malformed (Qué hacer: ")
+
+
+def test_a_check_makes_no_database(settings: dict[str, str]) -> None:
+    """A lost one must be brought back from a copy: a new one would show whom somebody hid."""
+    database = Path(settings["DATABASE"])
+    database.unlink(missing_ok=True)
+    assert call_app("--check", **settings) == (0, "", "")
+    assert not database.exists()

@@ -161,7 +161,7 @@ def test_odd_requests_are_refused_or_read_as_rfc_9112_says(
         assert_answers(opened(stack, running.port, len(cases)), cases)
     assert running.ask("/api/stats").status == 200
     running.stop()
-    assert len(running.log) == 1  # "serving"
+    assert len(running.log) == 2  # "serving", and that SYNC_AT is off
     figure(f"odd requests to the service itself: {len(cases)}, none unexpected, no log line")
 
 

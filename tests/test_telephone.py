@@ -64,7 +64,8 @@ def check_link(register: Register, link: str, slug: str) -> None:
     """It hides that child alone, is known again, and takes it back."""
     hidden = register.sync("--hide", link)
     assert (hidden.returncode, hidden.stderr) == (0, "")
-    assert f"/ {register.id(slug)} is hidden from now on; estaba en la lista" in hidden.stdout
+    assert hidden.stdout.startswith("estaba en la lista y ya no está")
+    assert f"/ {register.id(slug)} is hidden from now on\n" in hidden.stdout
     assert register.stats()["active"] == 9
     assert "was hidden already" in register.sync("--hide", link).stdout
     shown = register.sync("--unhide", link)
