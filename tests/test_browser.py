@@ -2,8 +2,6 @@
 over https on a third. Skipped where the browser or a checker is missing, unless CI is set."""
 
 import json
-import shutil
-import subprocess
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
@@ -14,16 +12,26 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from support import ROOT, missing
+from support import ROOT
 from support.api import ABOUT, Api, ask_wsgi, fill, keep_photo, made_up, views_of
-from support.browser import Serve, Served, Visit, host, settle, view_of, with_card, with_line
+from support.browser import (
+    Serve,
+    Served,
+    Visit,
+    axe,
+    check_html,
+    host,
+    settle,
+    view_of,
+    with_card,
+    with_line,
+)
 from support.service import Service, wait_until
 from support.web import Answer, Web
 
 pytestmark = pytest.mark.slow
 
 STATIC = ROOT / "static"
-MODULES = ROOT / "tests" / "node_modules"
 SLOT = '<p>De la página misma: <a href="/mapa">el mapa</a></p>'
 SORRY = "Ahora no podemos mostrar a nadie más."
 JSON = (
@@ -941,9 +949,6 @@ AXE += [(kind, "somebody") for kind in ("embed", "small", "404", "home")]
 def test_axe_finds_no_violation(
     serve: Serve, visit: Visit, database: Path, kind: str, persons: str
 ) -> None:
-    axe = MODULES / "axe-core" / "axe.min.js"
-    if not axe.exists():
-        missing("axe-core (npm ci --prefix tests)")
     service = serve(made_up(1), made_up(2))
     if persons == "somebody":
         keep_photo(database, made_up(1))
@@ -953,13 +958,8 @@ def test_axe_finds_no_violation(
     page = visit(shown(service, kind), viewport={"width": 360, "height": 740})
     settle(page)
     page.evaluate("document.documentElement.style.background ||= 'Canvas'")  # axe would guess
-    page.evaluate(axe.read_text())
     for scheme, run in (("light", "axe.run()"), ("dark", "axe.run({runOnly: 'color-contrast'})")):
-        page.emulate_media(color_scheme=scheme)
-        result = page.evaluate(run)
-        assert result["passes"]
-        found = {v["id"]: [node["html"] for node in v["nodes"]] for v in result["violations"]}
-        assert found == {}, scheme
+        assert axe(page, run, color_scheme=scheme) == {}, scheme
 
 
 @pytest.mark.parametrize("kind", ["embed", "small", "404", "home"])
@@ -997,28 +997,20 @@ def test_the_focus_is_visible(serve: Serve, visit: Visit, kind: str) -> None:
 
 def test_the_html_is_valid(serve: Serve, visit: Visit, tmp_path: Path) -> None:
     """As it is written, and as the browser has it with a person on show."""
-    checker = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
-    if not checker.exists():
-        missing("vnu-jar (npm ci --prefix tests)")
-    if shutil.which("java") is None:
-        missing("java")
     service = serve()
-    files = [str(STATIC / "404.html"), str(STATIC / "index.html")]
+    files = [STATIC / "404.html", STATIC / "index.html"]
     for kind in ("404", "home"):
         page = visit(shown(service, kind))
         settle(page)
         rendered = tmp_path / f"rendered-{kind}.html"
         rendered.write_text(page.content())
-        files.append(str(rendered))
+        files.append(rendered)
     page = visit(site(service, attributes="data-lead=yes"))
     inside = page.locator("section").evaluate("e => e.outerHTML")
     card = tmp_path / "card.html"
     card.write_text(f'<!DOCTYPE html><html lang="es"><title>x</title><h1>x</h1>{inside}')
-    files.append(str(card))
-    done = subprocess.run(
-        ["java", "-jar", str(checker), "--Werror", *files], capture_output=True, text=True
-    )
-    assert (done.returncode, done.stderr) == (0, "")
+    files.append(card)
+    assert check_html(files) == (0, "")
 
 
 # --- The service as a process --------------------------------------------------------

@@ -12,14 +12,13 @@ from store.database import open_database, transaction
 from support import ROOT, missing
 from support.api import ABOUT, fill, keep_photo, made_up
 from support.both import Headless
-from support.browser import Serve, Visit
+from support.browser import Serve, Visit, axe, check_html
 from support.child import CHILD, GONE, HTML, NOW, POSTERS, PUBLIC_URL, ChildPage, known, poster
 from support.pictures import draw
 from support.web import Answer, Web
 
 pytestmark = pytest.mark.slow
 
-MODULES = ROOT / "tests" / "node_modules"
 NO_LONGER = "Esta persona ya no figura aquí."
 UNKNOWN = "Ahora no podemos comprobarlo."
 DOWN = Answer(503, b'{"status":503}')
@@ -355,20 +354,12 @@ def test_without_a_clipboard_the_address_is_selected(web: Web, visit: Visit) -> 
 
 @pytest.mark.parametrize("state", STATES)
 def test_axe_finds_no_violation(web: Web, visit: Visit, state: str) -> None:
-    axe = MODULES / "axe-core" / "axe.min.js"
-    if not axe.exists():
-        missing("axe-core (npm ci --prefix tests)")
     child = ChildPage(web, about={"demo": True})
     child.answer(STATES[state])
     page = visit(child.url, viewport={"width": 360, "height": 740})
     page.locator("h1").wait_for()
-    page.evaluate(axe.read_text())
     for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        result = page.evaluate("axe.run()")
-        assert result["passes"]
-        found = {v["id"]: [node["html"] for node in v["nodes"]] for v in result["violations"]}
-        assert found == {}, scheme
+        assert axe(page, color_scheme=scheme) == {}, scheme
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -418,11 +409,6 @@ def test_nothing_moves_when_the_photo_comes(web: Web, visit: Visit) -> None:
 
 def test_the_html_is_valid(web: Web, visit: Visit, tmp_path: Path) -> None:
     """As it is written, and as the browser has it in each state."""
-    checker = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
-    if not checker.exists():
-        missing("vnu-jar (npm ci --prefix tests)")
-    if shutil.which("java") is None:
-        missing("java")
     files = [ROOT / "static" / "child.html"]
     child = ChildPage(web)
     page = visit("about:blank")
@@ -432,9 +418,7 @@ def test_the_html_is_valid(web: Web, visit: Visit, tmp_path: Path) -> None:
         page.locator("h1").wait_for()
         files.append(tmp_path / f"{state}.html")
         files[-1].write_text(page.content())
-    command = ["java", "-jar", checker, "--Werror", *files]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.stderr, done.returncode) == ("", 0)
+    assert check_html(files) == (0, "")
 
 
 # --- The poster ----------------------------------------------------------------------

@@ -3,6 +3,7 @@
 The fixtures are skipped where the browser is missing, unless CI is set."""
 
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import pytest
 
 from model import Person
-from support import KEY, missing
+from support import KEY, ROOT, missing
 from support.api import ServedApi, fill, made_up
 from support.web import Answer, Web
 
 FACE = b"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 4 5"><rect width="4" height="5"
 fill="tan"/><circle cx="2" cy="2" r="1.2" fill="sienna"/></svg>"""
+MODULES = ROOT / "tests" / "node_modules"
 Serve = Callable[..., "Served"]
 Visit = Callable[..., Any]
 
@@ -173,3 +175,27 @@ def settle(page: Any) -> None:
         await frame();
         await frame();
     }""")
+
+
+def axe(page: Any, run: str = "axe.run()", **media: Any) -> dict[str, list[str]]:
+    """What axe finds on the page under these media: by rule, the elements. It must pass in some."""
+    script = MODULES / "axe-core" / "axe.min.js"
+    if not script.exists():
+        missing("axe-core (npm ci --prefix tests)")
+    page.evaluate(script.read_text())
+    page.emulate_media(**media)
+    result = page.evaluate(run)
+    assert result["passes"]
+    return {v["id"]: [node["html"] for node in v["nodes"]] for v in result["violations"]}
+
+
+def check_html(files: list[Path]) -> tuple[int, str]:
+    """The exit status of the W3C's checker, and what it says."""
+    checker = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
+    if not checker.exists():
+        missing("vnu-jar (npm ci --prefix tests)")
+    if shutil.which("java") is None:
+        missing("java")
+    command = ["java", "-jar", checker, "--Werror", *files]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stderr
