@@ -105,7 +105,7 @@ def parse_options(arguments: list[str]) -> argparse.Namespace:
     in_range = options.days is None or 1 <= options.days <= KEPT_DAYS
     if not in_range or (not options.report and (options.csv or options.days)):
         parser.error(f"--days (1 to {KEPT_DAYS}) and --csv go with --report")
-    if (options.since and options.unhide != "") or (options.unhide == "" and not options.since):
+    if bool(options.since) != (options.unhide == ""):
         parser.error(f"--unhide goes with {who} or with --since TIME")
     return options
 

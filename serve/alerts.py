@@ -23,8 +23,14 @@ from serve.health import STALE, faults
 from serve.nightly import HOUR, Synchroniser
 from serve.views import Views
 from settings import VERSION, Settings
-from store.database import DatabaseUnavailable as Unavailable
-from store.database import Reader, open_database, transaction, utc_now, utc_text
+from store.database import (
+    DatabaseUnavailable,
+    Reader,
+    open_database,
+    transaction,
+    utc_now,
+    utc_text,
+)
 from store.runs import record_dead_run
 
 CHECK_SECONDS = 60.0
@@ -97,7 +103,7 @@ class Alerts:
             last_sync = self.last_sync()
             current = self.find_faults(last_sync)
             early = [fault for fault in current if self.waits(fault)]
-        except Unavailable as error:
+        except DatabaseUnavailable as error:
             current = [Fault("database", f"The database cannot be read: {error.reason}.")]
             early = []
         known, now = self.since, utc_now()
@@ -121,7 +127,7 @@ class Alerts:
         """What is wrong, the most urgent first."""
         select = self.reader.select
         if select("SELECT 1 FROM run WHERE outcome = 'running'"):
-            with suppress(Unavailable, SettingError):
+            with suppress(DatabaseUnavailable, SettingError):
                 record_dead_run(self.reader.database, busy_seconds=1)
         good = last_sync or self.began  # a new service is not late yet
         since = {"stale": min(utc_text(datetime.fromisoformat(good) + STALE), utc_now())}
@@ -156,7 +162,7 @@ class Alerts:
             return
         self.told_hides.update(new)  # a full disk must not have it told each minute
         with (
-            suppress(Unavailable),  # then it is noted in a minute
+            suppress(DatabaseUnavailable),  # then it is noted in a minute
             open_database(self.reader.database, 5) as db,
             transaction(db),
         ):
