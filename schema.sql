@@ -1,4 +1,4 @@
--- The database of one register, version 2. store/database.py runs this file on a new database.
+-- The database of one register, version 3. store/database.py runs this file on a new database.
 -- sync.py writes everything but the views; app.py reads everything and writes the views, what the
 -- panel hides, and the end of a run that could not record it. Times are UTC in ISO 8601 (2026-01-31T03:00:00Z).
 
@@ -89,10 +89,11 @@ INSERT INTO secret SELECT randomblob(32) WHERE NOT EXISTS (SELECT 1 FROM secret)
 
 -- The sites that showed a person, and how often in all. Nothing of a visitor is stored.
 CREATE TABLE IF NOT EXISTS site (
-    number    INTEGER PRIMARY KEY,
+    number    INTEGER PRIMARY KEY AUTOINCREMENT, -- never given again
     host      TEXT NOT NULL UNIQUE, -- lower case, IDNA, no port
     first_day TEXT NOT NULL,        -- UTC, YYYY-MM-DD
-    views     INTEGER NOT NULL
+    views     INTEGER NOT NULL,
+    last_day  TEXT NOT NULL DEFAULT '' -- who was not seen for longest makes room for a new one
 ) STRICT;
 
 -- The sum of these views, in one row: adding up 20,000 sites takes a millisecond.
@@ -101,7 +102,7 @@ CREATE TABLE IF NOT EXISTS total (
 ) STRICT;
 INSERT INTO total SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM total);
 
--- How often each site showed somebody on each of the last days (store/views.py, KEPT_DAYS).
+-- How often each site showed somebody on each of the last days with views (store/views.py, KEPT_DAYS).
 CREATE TABLE IF NOT EXISTS site_day (
     day   TEXT NOT NULL,            -- UTC, YYYY-MM-DD
     site  INTEGER NOT NULL,         -- its number
@@ -154,4 +155,4 @@ WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14
 CREATE VIEW IF NOT EXISTS active AS
 SELECT coalesce((SELECT position FROM shown ORDER BY position DESC LIMIT 1), 0) AS count;
 
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;

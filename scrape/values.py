@@ -8,9 +8,12 @@ from typing import NamedTuple
 from names import comparable
 from scrape.profile import Texts
 
-# Control characters, bidirectional overrides, characters without width: no part of a name.
+# Control characters, and what Unicode draws as nothing (Default_Ignorable_Code_Point, but for the
+# two joiners that Persian and Hindi write with): no part of a name.
 INVISIBLE = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
+    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 MARKUP = re.compile(r"</?[a-zA-Z!][^<>]*>")
 # U+FFFD stands for bytes that are wrong in the page's encoding, a surrogate for a JSON text that

@@ -17,7 +17,7 @@ from pathlib import Path
 from model import SettingError
 
 SCHEMA = Path(__file__).parents[1] / "schema.sql"
-SCHEMA_VERSION = 2  # as schema.sql sets it
+SCHEMA_VERSION = 3  # as schema.sql sets it
 READ_SECONDS = 1.0  # how long a request waits for a lock
 
 REASONS = {  # https://www.sqlite.org/rescode.html

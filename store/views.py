@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 NEW_SITES_A_DAY = 200
 SITES = 20_000  # with the longest host names 12 MB
-KEPT_DAYS = 400  # how long views are kept per site and day; 24 bytes each, 200 MB at most
+KEPT_DAYS = 400  # that have views, of each site; 24 bytes each, 200 MB at most
 
 VIEWS_BY_SITE = (  # from :first_day on, most seen first
     "SELECT host AS site, summed.views, first, last FROM"
@@ -28,8 +28,9 @@ def utc_day(days_ago: int = 0) -> str:
 
 def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
     """Add `batch` to the tables, but for ids that are nobody's and for new sites over a limit.
-    The caller has begun a transaction."""
-    values = {"room": max(0, room_for_sites(db)), "first_kept": utc_day(KEPT_DAYS - 1)}
+    The caller has begun a transaction. Past SITES, a new site takes the place of the one that was
+    not seen for longest; days are counted, not dated, as a clock may be wrong."""
+    values = {"room": max(0, room_for_sites(db)), "sites": SITES, "days": KEPT_DAYS}
     db.execute("CREATE TEMP TABLE batch (day TEXT, host TEXT, person TEXT, views INTEGER)")
     rows = [(*key, views) for key, views in batch.items()]
     db.executemany("INSERT INTO batch VALUES (?, ?, ?, ?)", rows)
@@ -44,18 +45,27 @@ def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
         "INSERT INTO site_day SELECT day, number, sum(batch.views) FROM batch"
         " JOIN site USING (host) GROUP BY day, number"
         " ON CONFLICT DO UPDATE SET views = views + excluded.views",
-        "UPDATE site SET views = views + more FROM"
-        " (SELECT host AS shown_on, sum(views) AS more FROM batch GROUP BY host)"
+        "UPDATE site SET views = views + more, last_day = day FROM"
+        " (SELECT host AS shown_on, sum(views) AS more, max(day) AS day FROM batch GROUP BY host)"
         " WHERE host = shown_on",
         "UPDATE total SET views = views + (SELECT coalesce(sum(views), 0) FROM batch)",
         "INSERT INTO person_views SELECT person, sum(views) FROM batch GROUP BY person"
         " ON CONFLICT DO UPDATE SET views = views + excluded.views",
-        "DELETE FROM site_day WHERE day < :first_kept",
+        "DELETE FROM site WHERE number IN (SELECT number FROM site ORDER BY last_day"
+        " LIMIT max(0, (SELECT count(*) FROM site) - :sites))",
+        "WITH RECURSIVE kept (day, count) AS (SELECT max(day), 1 FROM site_day UNION ALL"
+        " SELECT (SELECT max(day) FROM site_day WHERE day < kept.day), count + 1 FROM kept"
+        " WHERE count < :days)"
+        " DELETE FROM site_day WHERE day < (SELECT day FROM kept WHERE count = :days)",
     ):
         db.execute(statement, values)
 
 
 def room_for_sites(db: sqlite3.Connection) -> int:
-    """How many more sites can be new today; 0 or less for none."""
-    sql = "SELECT min(? - count(*), ? - count(*) FILTER (WHERE first_day = ?)) FROM site"
-    return int(db.execute(sql, [SITES, NEW_SITES_A_DAY, utc_day()]).fetchone()[0])
+    """How many more sites can be new today; 0 or less for none. One seen today keeps its place."""
+    sql = (
+        "SELECT min(:sites - count(*) FILTER (WHERE last_day = :today),"
+        " :new - count(*) FILTER (WHERE first_day = :today)) FROM site"
+    )
+    values = {"sites": SITES, "new": NEW_SITES_A_DAY, "today": utc_day()}
+    return int(db.execute(sql, values).fetchone()[0])

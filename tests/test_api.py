@@ -328,8 +328,9 @@ def test_the_figures_of_the_sites(api: Api, database: Path) -> None:
     today = datetime.now(UTC).date()
     days = [str(today - timedelta(days=ago)) for ago in range(3)]
     with open_database(database, 5) as db:
-        db.execute(
-            "INSERT INTO site VALUES (1, 'a.example', ?, 7), (2, 'b.example', ?, 3)", days[1:]
+        db.executemany(
+            "INSERT INTO site (host, first_day, views) VALUES (?, ?, ?)",
+            [("a.example", days[1], 7), ("b.example", days[2], 3)],
         )
         db.executemany(
             "INSERT INTO site_day VALUES (?, ?, ?)",

@@ -169,7 +169,7 @@ def make_folder(file: Path) -> None:
 
 BREAKAGES = [
     (change("UPDATE copy SET register = 'otra'"), "this copy is of the register otra, not prueba"),
-    (change("PRAGMA user_version = 3"), "this copy is of version 3, not 2"),
+    (change("PRAGMA user_version = 2"), "this copy is of version 2, not 3"),
     (break_a_page, "it is no whole copy|this copy is damaged"),
     (cut, "it is no whole copy"),
     (make_whole, "it is no whole copy made by --backup .no such table: copy"),

@@ -212,7 +212,10 @@ def test_sigterm_finishes_the_running_requests(register: Register, service: Star
             "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 300000)"
             " INSERT INTO site_day SELECT date('now'), n, 1 FROM n"
         )
-        db.execute("INSERT INTO site SELECT site, 'h' || site, day, 1 FROM site_day")
+        db.execute(
+            "INSERT INTO site (number, host, first_day, views)"
+            " SELECT site, 'h' || site, day, 1 FROM site_day"
+        )
     running = service(SYNC_AT="off", API_KEY=KEY).serving()
     asking = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
     with closing(asking):
@@ -388,7 +391,7 @@ def test_a_database_of_another_version_stops_the_start(register: Register, servi
     with closing(sqlite3.connect(register.database)) as db:
         db.execute("PRAGMA user_version = 99")
     refused = service()
-    refused.wait_for("its schema has version 99, and this program reads version 2")
+    refused.wait_for("its schema has version 99, and this program reads version 3")
     assert refused.process.wait(30) == 2
 
 

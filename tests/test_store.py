@@ -81,7 +81,7 @@ def test_a_database_of_another_version_is_left_alone(database: Path, version: in
     with pytest.raises(DatabaseUnavailable) as raised:
         Reader(database).select("SELECT 1")
     assert str(raised.value) == (
-        f"its schema has version {version}, and this program reads version 2:"
+        f"its schema has version {version}, and this program reads version 3:"
         " run the program that wrote it"
     )
 

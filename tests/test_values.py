@@ -18,6 +18,8 @@ TODAY = date(2026, 1, 31)
         ("  Ana\xa0 \n María ", "Ana María"),
         ("Ana &amp;amp; &lt;b&gt;María&lt;/b&gt;", "Ana & María"),
         ("A\u202ena\u200b Ma\u00adría\x07", "Ana María"),
+        ("A\u061cn\u180ea M\u034far\U000e0041ía\ufe0f", "Ana María"),
+        ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e"),  # a joiner is spelling
         ("a < b > c", "a < b > c"),
     ],
 )
@@ -34,6 +36,8 @@ def test_clean(text: str, cleaned: str) -> None:
         ("---", None),
         ("x" * 201, None),
         ("<b></b>", None),
+        ("\u3164 \uffa0", None),
+        ("\u115f\u1160", None),
     ],
 )
 def test_read_name(text: str, name: str | None) -> None:

@@ -3,7 +3,6 @@
 import sqlite3
 import time
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from serve import views
 from serve.views import Views, host_name, is_public, is_visit
 from store.database import open_database, transaction
-from store.views import KEPT_DAYS, utc_day
+from store.views import KEPT_DAYS, utc_day, write_views
 from support.api import Api, fill, made_up, views_of
 
 BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
@@ -269,13 +268,61 @@ def test_another_day_has_its_own_new_sites(counter: Views, monkeypatch: pytest.M
     assert len(views_of(counter.database)) == 2
 
 
-def test_old_days_are_forgotten_but_not_their_sums(counter: Views) -> None:
-    today = datetime.now(UTC).date()
-    days = [str(today - timedelta(days=ago)) for ago in (KEPT_DAYS - 1, KEPT_DAYS)]
-    with open_database(counter.database, 5) as db:
-        db.execute("INSERT INTO site VALUES (1, 'a.example', ?, 2)", days[1:])
+@pytest.fixture
+def past(counter: Views) -> list[str]:
+    """As many days as are kept, with views of a.example: up to yesterday, one of them missing."""
+    days = [utc_day(ago) for ago in range(KEPT_DAYS + 1, 0, -1) if ago != 7]
+    with open_database(counter.database, 5) as db, transaction(db):
+        db.execute(
+            "INSERT INTO site (host, first_day, views) VALUES ('a.example', ?, 400)", days[:1]
+        )
         db.executemany("INSERT INTO site_day VALUES (?, 1, 1)", [(day,) for day in days])
+    return days
+
+
+def days_of(database: Path) -> list[str]:
+    return [day for (day,) in rows(database, "SELECT day FROM site_day ORDER BY day")]
+
+
+def test_old_days_are_forgotten_but_not_their_sums(counter: Views, past: list[str]) -> None:
     counter.add("a.example", "prueba-1")
     counter.flush()
-    assert rows(counter.database, "SELECT day FROM site_day") == [(days[0],), (str(today),)]
-    assert views_of(counter.database) == [("a.example", 3)]
+    assert days_of(counter.database) == [*past[1:], utc_day()]
+    assert views_of(counter.database) == [("a.example", KEPT_DAYS + 1)]
+
+
+def test_a_clock_that_was_ahead_forgets_no_more_than_a_day(
+    counter: Views, past: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ahead = utc_day(-500)
+    with monkeypatch.context() as patch:
+        patch.setattr(views, "utc_day", lambda: ahead)
+        patch.setattr("store.views.utc_day", lambda: ahead)
+        for _ in range(2):
+            counter.add("a.example", "prueba-1")
+            counter.flush()
+    assert days_of(counter.database) == [*past[1:], ahead]
+
+
+def test_a_new_site_takes_the_place_of_the_one_not_seen_for_longest(
+    counter: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody invents as many hosts as can be new on a day, until long after all places are
+    taken."""
+    monkeypatch.setattr("store.views.NEW_SITES_A_DAY", 2)
+    monkeypatch.setattr("store.views.SITES", 8)
+    for day in range(10):
+        hosts = [f"invented-{day}-{n}.example" for n in (1, 2, 3)]
+        hosts += ["a-shop-of-each-third-day.example"] * (day % 3 == 0)
+        with open_database(counter.database, 5) as db, transaction(db):
+            write_views(db, {(utc_day(), host, "prueba-1"): 1 for host in sorted(hosts)[::-1]})
+            yesterday = "first_day = date(first_day, '-1 day'), last_day = date(last_day, '-1 day')"
+            db.execute(f"UPDATE site SET {yesterday}")
+    counter.add("new.example", "prueba-1")
+    counter.flush()
+    views = dict(views_of(counter.database))
+    assert (len(views), views["a-shop-of-each-third-day.example"], views["new.example"]) == (
+        8,
+        4,
+        1,
+    )
