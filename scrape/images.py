@@ -7,6 +7,7 @@ What goes wrong with an image costs that image alone.
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
@@ -16,7 +17,15 @@ from warnings import catch_warnings
 from PIL import Image, ImageOps
 
 from scrape.address import page_of
-from scrape.fetch import PAGE_SECONDS, Fetcher, NoAnswer, PageError, Refused, time_limit
+from scrape.fetch import (
+    PAGE_SECONDS,
+    PHOTOS_SECONDS,
+    Fetcher,
+    NoAnswer,
+    PageError,
+    Refused,
+    time_limit,
+)
 
 FORMATS = ("GIF", "JPEG", "PNG", "WEBP")
 LARGEST = (480, 600)  # pixels
@@ -43,7 +52,8 @@ def fetch_photos(
     """Fetch the images of the ids in `due`; `addresses` are all photos', by id; `faults` are
     counted. Each id with the digest of the register's bytes and the JPEG, which is None if the
     image is not to be kept; the digest is "" if the register has no photo any more, None if that is
-    not known now. Ends early if the register does not answer."""
+    not known now. Ends early if the register does not answer, and after PHOTOS_SECONDS."""
+    fetcher.run_ends = min(fetcher.run_ends, time.monotonic() + PHOTOS_SECONDS)
     pages = {page_of(address) for address in addresses.values()}
     unanswered = 0  # in a row
     for count, id in enumerate(due, 1):

@@ -188,7 +188,10 @@ def test_every_warning_has_a_headline() -> None:
         ("list page 1 cannot be read: its certificate cannot be verified", "El certificado"),
         ("registro.example/robots.txt: HTTP 503", "El registro no responde"),
         ("list page 1 cannot be read: no complete answer (Timeout)", "El registro no responde"),
-        ("the run took more than 4 hours", "El registro no responde o tarda"),
+        (
+            "the run took more than 4 h, or its photos more than 1 h",
+            "El registro no responde o tarda",
+        ),
         ("list page 2 cannot be read: HTTP 404 (the list was read 4 times)", "La dirección de una"),
         (
             "the register states 9 cards, and 8 were read (the list was read 4",

@@ -783,6 +783,27 @@ def test_photos_wait_where_the_run_has_no_time_left(
     assert "9 active" in run.stdout
 
 
+def test_photos_that_take_too_long_wait_for_the_next_run(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small progressive JPEGs that take a minute of CPU each took a run's four hours."""
+    publish(register, slugs(9))
+    store, moment = sync.store_photo, time.monotonic
+
+    def take_half_an_hour(*everything: Any) -> None:
+        store(*everything)
+        now = time.monotonic() + 1800
+        monkeypatch.setattr(time, "monotonic", lambda: now)
+
+    monkeypatch.setattr(sync, "store_photo", take_half_an_hour)
+    run = register.sync()
+    assert (run.returncode, len(kept(register))) == (0, 2)
+    monkeypatch.setattr(time, "monotonic", moment)
+    monkeypatch.setattr(sync, "store_photo", store)
+    register.sync()
+    assert len(kept(register)) == 9
+
+
 def test_the_demo_s_faces_are_photos(tmp_path: Path) -> None:
     database = tmp_path / "demo.db"
     assert call_sync(ROOT / "registers" / "demo.toml", database).returncode == 0
