@@ -17,20 +17,13 @@ from warnings import catch_warnings
 from PIL import Image, ImageOps
 
 from scrape.address import page_of
-from scrape.fetch import (
-    PAGE_SECONDS,
-    PHOTOS_SECONDS,
-    Fetcher,
-    NoAnswer,
-    PageError,
-    Refused,
-    time_limit,
-)
+from scrape.fetch import PAGE_SECONDS, Fetcher, NoAnswer, PageError, Refused, time_limit
 
 FORMATS = ("GIF", "JPEG", "PNG", "WEBP")
 LARGEST = (480, 600)  # pixels
 SMALLEST = 24  # pixels a side; less is no photo
 PIXELS = 40_000_000  # decoded at once; they take 500 MB at most
+SECONDS = 3600.0  # of a run for all photos: a small image can take PAGE_SECONDS of CPU
 UNANSWERED = 5  # so many in a row, and the register is left alone
 TRIED = 10  # so many images are fetched by a dry run
 
@@ -52,8 +45,8 @@ def fetch_photos(
     """Fetch the images of the ids in `due`; `addresses` are all photos', by id; `faults` are
     counted. Each id with the digest of the register's bytes and the JPEG, which is None if the
     image is not to be kept; the digest is "" if the register has no photo any more, None if that is
-    not known now. Ends early if the register does not answer, and after PHOTOS_SECONDS."""
-    fetcher.run_ends = min(fetcher.run_ends, time.monotonic() + PHOTOS_SECONDS)
+    not known now. Ends early if the register does not answer, and after SECONDS."""
+    fetcher.run_ends = min(fetcher.run_ends, time.monotonic() + SECONDS)
     pages = {page_of(address) for address in addresses.values()}
     unanswered = 0  # in a row
     for count, id in enumerate(due, 1):
