@@ -60,7 +60,7 @@ def parse_html(page: Page, encoding: str | None) -> Document:
 
 
 def html_tree(markup: bytes | str, encoding: str | None = None) -> BeautifulSoup:
-    """The tree that a browser builds (HTML standard, 13.2). All HTML is parsed here, as html5lib had
+    """The tree that a browser builds (HTML standard, 13.2). All HTML is parsed here: html5lib had
     its last release in 2020. What takes its place must pass html5lib-tests and be a tree builder
     of Beautiful Soup: JustHTML or html5-parser could, lxml and html.parser do not pass."""
     return BeautifulSoup(markup, "html5lib", from_encoding=encoding)
