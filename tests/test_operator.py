@@ -139,6 +139,20 @@ def test_a_wrong_setting_fails_loudly(root: Root) -> None:
 
 
 @pytest.mark.roots
+def test_the_watchdog_restarts_what_does_not_answer(root: Root) -> None:
+    main = "systemctl show -p MainPID --value persona404"
+    root.did("echo HOST=::1 >>/etc/persona404.env; systemctl restart persona404")
+    root.wait_for("curl -s [::1]:8080/health")
+    before = root.did(main).strip()
+    root.did("systemctl start persona404-watchdog")
+    assert root.did(main).strip() == before
+    root.did(f"kill -STOP {before}; systemctl start persona404-watchdog")
+    assert root.did(main).strip() != before
+    root.did("sed -i '$ d' /etc/persona404.env; systemctl restart persona404")
+    health(root)
+
+
+@pytest.mark.roots
 def test_what_reads_the_register_cannot_type_for_root(root: Root) -> None:
     root.put("opt/persona404/sync.py", TYPE)
     printed = root.on_terminal("persona404 sync")
