@@ -5,6 +5,7 @@ Names, addresses and texts are shown on a terminal only: what goes into a file o
 """
 
 import csv
+import math
 import re
 import sys
 from collections import Counter
@@ -34,6 +35,11 @@ from store.views import VIEWS_BY_SITE, utc_day
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
 AND = ("and", "und", "et", "e", "y", "i", "ja")
+READINGS = (  # how many brought removals, and the days between two or since the last, at most
+    "SELECT count(*), coalesce(max(days), 0) FROM (SELECT ended,"
+    " julianday(lead(ended, 1, 'now') OVER (ORDER BY ended)) - julianday(ended) AS days"
+    " FROM run WHERE outcome IN ('ok', 'withheld')) WHERE ended >= ?"
+)
 SHARED = 3  # so many persons with one photo are a mistake
 
 
@@ -176,13 +182,14 @@ def explain_field(record: Record, field: str) -> None:
 
 def report(database: Path, days: int, as_csv: bool) -> int:
     """Print how often each site has shown somebody in the last `days` days (UTC), today's
-    included: as /api/sites does, but every site."""
+    included: as /api/sites does, but every site; and how often the register was read."""
     with open_database(database, busy_seconds=60) as db:
         rows = db.execute(VIEWS_BY_SITE, {"first_day": utc_day(days - 1)}).fetchall()
         active, shown, found = db.execute(
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
             " FROM person_views"
         ).fetchone()
+        readings, longest = db.execute(READINGS, [utc_day(days - 1)]).fetchone()
     if as_csv:
         csv.writer(sys.stdout).writerows([("site", "views", "first", "last"), *rows])
         return 0
@@ -191,6 +198,9 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     print(f"persons on the list: {active}; shown so far: {shown}; no longer listed: {found}")
     print(f"últimos {days} días: {total} vistas en {sites} sitios", end=" / ")
     print(f"last {days} days: {total} views on {sites} sites")
+    hours = math.ceil(24 * longest)
+    print(f"lecturas correctas: {readings}; horas de una a otra, como máximo: {hours}", end=" / ")
+    print(f"good readings: {readings}; hours from one to the next, at most: {hours}")
     table = [("sitio / site", "vistas / views", "desde / first", "hasta / last"), *rows]
     width = max(len(row[0]) for row in table)
     for site, views, first, last in table:

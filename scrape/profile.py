@@ -104,6 +104,7 @@ class Profile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     title: Line = ""
     phone: Annotated[str, Meta(pattern=r"^(\+?[0-9][0-9 ()-]{1,30})?\Z")] = ""
     website: str | None = None
+    notice: Line = ""
     demo: bool = False
     photos: bool = True
     start: Texts

@@ -32,10 +32,36 @@ def test_a_report_is_a_table(seen: Path, register: Register) -> None:
         "en la lista: 3; mostradas: 2; ya no figuran: 0"
         " / persons on the list: 3; shown so far: 2; no longer listed: 0",
         "últimos 30 días: 1239 vistas en 2 sitios / last 30 days: 1239 views on 2 sites",
+        "lecturas correctas: 1; horas de una a otra, como máximo: 1"
+        " / good readings: 1; hours from one to the next, at most: 1",
         "sitio / site  vistas / views  desde / first  hasta / last",
         f"a.example               1234  {utc_day(12)}     {utc_day()}",
         f"b.example                  5  {utc_day(12)}     {utc_day(12)}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("hours_ago", "said"),  # of good runs
+    [
+        ([], "good readings: 0; hours from one to the next, at most: 0\n"),
+        ([49.5, 25, 1], "good readings: 3; hours from one to the next, at most: 25\n"),
+        ([24, 1.5, 0.1], "good readings: 3; hours from one to the next, at most: 23\n"),
+        ([60, 58.5], "good readings: 2; hours from one to the next, at most: 59\n"),
+        ([800, 0.5], "good readings: 1; hours from one to the next, at most: 1\n"),
+    ],
+)
+def test_a_report_says_how_soon_a_child_is_gone(
+    seen: Path, register: Register, hours_ago: list[float], said: str
+) -> None:
+    runs = [("withheld" if hours == 25 else "ok", f"-{60 * hours} minutes") for hours in hours_ago]
+    with open_database(seen, 5) as db:
+        db.execute("UPDATE run SET outcome = 'refused'")
+        db.executemany(
+            "INSERT INTO run (started, ended, outcome) SELECT moment, moment, ? FROM"
+            " (SELECT strftime('%Y-%m-%dT%H:%M:%SZ', 'now', ?) AS moment)",
+            runs,
+        )
+    assert said in register.sync("--report").stdout
 
 
 def test_a_report_is_csv(seen: Path, register: Register) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import sync
 from model import SettingError
 from settings import HERE, misspelt, read_settings
 from support import KEY, ROOT, STAFF_KEY
@@ -179,3 +180,13 @@ def test_a_file_of_settings_may_have_crlf(tmp_path: Path) -> None:
 )
 def test_a_misspelt_setting_is_known(name: str, meant: str | None) -> None:
     assert misspelt({name: "x"}).get(name) == meant
+
+
+@pytest.mark.parametrize("profile", ["cndes.toml", "interpolar.toml"])
+def test_a_check_says_who_must_be_asked_first(
+    profile: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A start checks: so its log says it too."""
+    environ = {"CONTACT": "nadie@registro.example", "DATABASE": str(tmp_path / "a.db")}
+    assert sync.main(["--check", "--register", f"registers/{profile}"], environ) == 0
+    assert "ask first (docs/permission.md)" in caplog.text
