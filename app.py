@@ -187,8 +187,7 @@ class API(Bottle):
         where it cannot be told: the list is too old, the record cannot be read, or the id has stood
         for two."""
         sql = (
-            "SELECT json, last_good.ended,"
-            " last_good.ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days')"
+            "SELECT json, ended, is_fresh"
             " AND NOT EXISTS (SELECT 1 FROM former WHERE id = :id AND person IS NULL)"
             " AND NOT EXISTS (SELECT 1 FROM unread WHERE id IN"
             " (:id, (SELECT person FROM former WHERE former.id = :id)))"

@@ -135,9 +135,10 @@ CREATE TABLE IF NOT EXISTS run (
     restored   INTEGER NOT NULL DEFAULT 0 -- 1: of a copy: its list is not here
 ) STRICT;
 
--- The end of the last good synchronisation; no row before the first, nor after a restore.
+-- The end of the last good synchronisation, and whether its list may still be shown; no row before
+-- the first, nor after a restore.
 CREATE VIEW IF NOT EXISTS last_good AS
-SELECT ended FROM run WHERE outcome = 'ok' AND NOT restored ORDER BY id DESC LIMIT 1;
+SELECT ended, ended > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days') AS is_fresh FROM run WHERE outcome = 'ok' AND NOT restored ORDER BY id DESC LIMIT 1;
 
 -- To whom an id leads, now or formerly.
 CREATE VIEW IF NOT EXISTS known AS
@@ -146,10 +147,9 @@ UNION ALL
 SELECT former.id, former.person FROM former JOIN person ON person.id = former.person
 WHERE former.id NOT IN (SELECT id FROM person);
 
--- What the API shows: nobody while the last good synchronisation is over 14 days old.
+-- What the API shows.
 CREATE VIEW IF NOT EXISTS shown AS
-SELECT * FROM person
-WHERE (SELECT ended FROM last_good) > strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-14 days');
+SELECT * FROM person WHERE (SELECT is_fresh FROM last_good);
 
 -- How many persons that is: positions have no gap.
 CREATE VIEW IF NOT EXISTS active AS
