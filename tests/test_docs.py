@@ -28,7 +28,11 @@ from support.web import Web
 ENGLISH = {"README.md": "LEEME.md"} | {
     f"docs/{name}.md": f"{name}.md" for name in ("sites", "operating", "night", "privacy")
 }
-ENGLISH["docs/call.md"] = "llamada.md"
+ENGLISH |= {
+    "docs/call.md": "llamada.md",
+    "docs/permission.md": "permiso.md",
+    "docs/closing.md": "cierre.md",
+}
 PAGES = {
     str(path.relative_to(ROOT)): path.read_text()
     for pattern in ("*.md", "docs/*.md", "docs/es/*.md", "bench/*.md", "registers/*.md")
@@ -190,6 +194,12 @@ def test_every_promise_has_its_test() -> None:
     assert len(named) > 10
     missing = [pair for pair in named if not hasattr(importlib.import_module(pair[0]), pair[1])]
     assert missing == []
+
+
+@pytest.mark.parametrize("name", ["config.yml", "fault.md", "register.md"])
+def test_every_issue_template_asks_for_no_real_child(name: str) -> None:
+    text = (ROOT / ".github" / "ISSUE_TEMPLATE" / name).read_text()
+    assert "no real child's name, photo or address" in text.lower()
 
 
 def test_every_unit_is_named() -> None:
