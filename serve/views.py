@@ -14,7 +14,7 @@ from pathlib import Path
 import idna
 
 from store.database import open_database, transaction
-from store.views import NEW_SITES_A_DAY, SITES, Key, room_for_sites, utc_day, write_views
+from store.views import NEW_SITES_A_DAY, Key, room_for_sites, utc_day, write_views
 
 FLUSH_SECONDS = 1.0
 STOP_SECONDS = 10.0  # how long the last flush waits for a lock; systemd kills after 30
@@ -119,6 +119,5 @@ class Views:
             full = " (no more fit, further ones are lost)" if len(self.pending) >= PENDING else ""
             return f"views wait in memory{full}: {self.fault}"
         if self.full_day == utc_day():
-            limits = f"{NEW_SITES_A_DAY} new ones a day and {SITES} in all at most"
-            return f"views of new sites are not counted today: {limits}"
+            return f"views of further new sites are not counted today: {NEW_SITES_A_DAY} are enough"
         return "ok"

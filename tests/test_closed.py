@@ -37,6 +37,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
     for name in ("available", "enabled"):
         (folder / f"sites-{name}").mkdir()
         (folder / f"sites-{name}" / "persona404").touch()
+    domain = "personas.example.org"
     closed = Closed(free_port(), folder)
     text = (ROOT / "docs" / "closing.md").read_text()
     (block,) = [block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "cp -r" in block]
@@ -45,15 +46,15 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
     functions = "nginx() { :; }; systemctl() { :; }; persona404() { echo $1; }\n"
     command = ["bash", "-euc", functions + block]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"uninstall\n"
-    assert [path.name for path in folder.glob("sites-*/*")] == ["closed", "closed"]
+    assert [path.name for path in folder.glob("sites-*/*")] == [domain]
 
-    text = re.sub(r"\n *listen \[::\].*", "", (folder / "sites-enabled" / "closed").read_text())
+    text = re.sub(r"\n *listen \[::\].*", "", (folder / "sites-enabled" / domain).read_text())
     for old, new in {
         "listen 80;": f"listen 127.0.0.1:{free_port()};",
         "listen 443 ssl;": f"listen 127.0.0.1:{closed.port} ssl;",
         "/etc/letsencrypt/live/personas.example.org/fullchain.pem": f"{TLS}/cert.pem",
         "/etc/letsencrypt/live/personas.example.org/privkey.pem": f"{TLS}/key.pem",
-        "/var/www/closed": f"{folder}/closed",
+        "/var/www/": f"{folder}/",
         "/var/log/nginx/error.log": f"{folder}/error.log",
     }.items():
         assert old in text

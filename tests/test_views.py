@@ -248,7 +248,7 @@ def test_past_a_limit_the_sites_that_are_there_count(
     for site in "abc":
         counter.add(f"{site}.example", "prueba-1")
     counter.flush()
-    assert counter.state.startswith("views of new sites are not counted today")
+    assert counter.state.startswith("views of further new sites are not counted today")
     again = Views(counter.database)  # after a restart
     again.add("d.example", "prueba-1")
     again.add("a.example", "prueba-1")
