@@ -27,6 +27,7 @@ from support.register import Register
 pytestmark = pytest.mark.no_sockets
 SAVED = ROOT / "tests" / "registers"
 NAMES = sorted({folder.name for folder in SAVED.iterdir()} - {"interpolar"})  # test_json_register
+PARTS = {"pages", "expected.json", "SOURCES.md"}
 PROFILES = {path.stem: path for path in (ROOT / "registers").rglob("*.toml")}
 
 
@@ -78,6 +79,11 @@ def test_a_card_taken_off_a_saved_register_is_erased(register: Register, name: s
     assert api.get("/api/persona-random")["nombre"] != gone["nombre"]
     assert api.get("/api/stats")["found"] == 1
     assert gone["nombre"].encode() not in register.bytes_on_disk()
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"demo"}))
+def test_a_profile_has_pages_and_their_sources(name: str) -> None:
+    assert {path.name for path in (SAVED / name).iterdir()} == PARTS
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"demo"}))
