@@ -28,27 +28,38 @@ class Closed(NamedTuple):
     folder: Path
 
 
+DOMAIN = "personas.example.org"
+
+
+def enabled(folder: Path) -> list[str]:
+    return sorted(path.name for path in (folder / "sites-enabled").iterdir())
+
+
+def close(folder: Path, nginx_is_well: bool = True) -> None:
+    """The document's commands in `folder`, but for those of nginx and systemd."""
+    text = (ROOT / "docs" / "closing.md").read_text()
+    (block,) = [block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "cp -rT" in block]
+    for old, new in {"/opt/$SERVICE": ROOT, "/var/www": folder, "/etc/nginx": folder}.items():
+        block = block.replace(old, str(new))
+    functions = f"nginx() {{ {str(nginx_is_well).lower()}; }}; systemctl() {{ :; }}\n"
+    subprocess.run(["bash", "-euc", functions + block], check=True)
+
+
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
-    """The document's commands, and the nginx that they set up, changed only in paths and ports."""
+    """The nginx that the document sets up, changed only in paths and ports."""
     if shutil.which("nginx") is None:
         missing("nginx")
     folder = tmp_path_factory.mktemp("closed")
-    for name in ("available", "enabled"):
-        (folder / f"sites-{name}").mkdir()
-        (folder / f"sites-{name}" / "persona404").touch()
-    domain = "personas.example.org"
     closed = Closed(free_port(), folder)
-    text = (ROOT / "docs" / "closing.md").read_text()
-    (block,) = [block for block in re.findall(r"```sh\n(.*?)```", text, re.S) if "cp -r" in block]
-    for old, new in {"/opt/persona404": ROOT, "/var/www": folder, "/etc/nginx": folder}.items():
-        block = block.replace(old, str(new))
-    functions = "nginx() { :; }; systemctl() { :; }; persona404() { echo $1; }\n"
-    command = ["bash", "-euc", functions + block]
-    assert subprocess.run(command, capture_output=True, check=True).stdout == b"uninstall\n"
-    assert [path.name for path in folder.glob("sites-*/*")] == [domain]
-
-    text = re.sub(r"\n *listen \[::\].*", "", (folder / "sites-enabled" / domain).read_text())
+    (folder / "sites-enabled").mkdir()
+    (folder / "sites-enabled" / "persona404").touch()
+    close(folder, nginx_is_well=False)
+    assert enabled(folder) == ["persona404"]
+    for _ in range(2):  # it may be repeated
+        close(folder)
+        assert enabled(folder) == [DOMAIN]
+    text = re.sub(r"\n *listen \[::\].*", "", (folder / "sites-enabled" / DOMAIN).read_text())
     for old, new in {
         "listen 80;": f"listen 127.0.0.1:{free_port()};",
         "listen 443 ssl;": f"listen 127.0.0.1:{closed.port} ssl;",
