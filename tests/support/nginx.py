@@ -43,8 +43,8 @@ class Visitor:
 
 
 class Nginx:
-    """A running nginx before services on `ports`, with `patience` seconds for slow clients; with the
-    line for a busy day, and before it a CDN whose only address is `edge`."""
+    """A running nginx before services on `ports`, with `patience` seconds for slow clients, on a
+    busy day or not. `edge` is the address of a CDN before it."""
 
     def __init__(
         self,
@@ -117,9 +117,7 @@ def is_open(port: int) -> bool:
 class Instances:
     """nginx before `count` services, each with a database of its own, of the same persons."""
 
-    def __init__(
-        self, name: str, count: int, folder: Path, patience: int = 10, busy: bool = False
-    ):
+    def __init__(self, name: str, count: int, folder: Path, patience: int = 10, busy: bool = False):
         self.databases = [folder / f"{number}.db" for number in range(count)]
         self.fill()
         environ = {"REGISTER": str(demo_profile(folder)), "SYNC_AT": "off"}
