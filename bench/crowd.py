@@ -2,7 +2,8 @@
 
     python bench/crowd.py [--rounds 12] [--seconds 1]
 
-Needs wrk and nginx. Everything runs on loopback: three services behind deploy/nginx-crowd.conf.
+Needs wrk and nginx. Everything runs on loopback: three services behind nginx, on a
+busy day.
 """
 
 import argparse
@@ -75,9 +76,9 @@ def main() -> None:
     print("| | measured |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
+        with closing(Instances("nginx.conf", 3, folder, busy=True)) as crowd:
             count_views(crowd)
-        with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
+        with closing(Instances("nginx.conf", 3, folder, busy=True)) as crowd:
             rates(crowd, options.rounds, options.seconds)
         write_at_once(folder)
 

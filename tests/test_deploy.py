@@ -1,5 +1,6 @@
-"""deploy/: a real nginx with both configurations; systemd's own opinion of the units."""
+"""deploy/: a real nginx, also on a busy day; systemd's own opinion of the units."""
 
+import gzip
 import http.client
 import shutil
 import signal
@@ -38,8 +39,9 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instances]:
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instances]:
-    """nginx-crowd.conf before three services."""
-    with closing(Instances("nginx-crowd.conf", 3, tmp_path_factory.mktemp("three"))) as running:
+    """nginx.conf before three services, on a busy day."""
+    folder = tmp_path_factory.mktemp("three")
+    with closing(Instances("nginx.conf", 3, folder, busy=True)) as running:
         yield running
 
 
@@ -82,6 +84,9 @@ def test_the_api_through_nginx(visitor: Visitor) -> None:
     page = visitor.ask("/api/personas", Accept_Encoding="gzip")
     assert page.headers["content-encoding"] == "gzip"
     assert visitor.ask("/api/personas", If_None_Match=page.headers["etag"]).status == 304
+    script = visitor.ask("/embed.js", Accept_Encoding="gzip")
+    assert gzip.decompress(script.body) == visitor.ask("/embed.js").body
+    assert visitor.ask("/embed.js", If_None_Match=script.headers["etag"]).status == 304
     wrong = visitor.ask("/api/personas?limit=none")
     assert (wrong.status, wrong.headers["content-type"]) == (400, "application/problem+json")
     assert wrong.headers["access-control-allow-origin"] == "*"
@@ -115,9 +120,55 @@ def test_a_service_that_is_down_is_a_problem(alone: Nginx) -> None:
     down = alone.visitor().ask("/api/persona-random", Referer="https://sitio.example/")
     assert (down.status, down.headers["content-type"]) == (503, "application/problem+json")
     assert down.headers["access-control-allow-origin"] == "*"
-    log = alone.log.read_text()
-    assert "sitio.example" not in log
-    assert "127.0.0.1" not in log
+    assert "sitio.example" not in alone.logged()
+    assert "127.0.0.1" not in alone.logged()
+
+
+HOST = b" HTTP/1.1\r\nHost: servicio.example\r\n"
+CHALLENGE = b"GET /.well-known/acme-challenge/"
+ERRORS = {  # the port, what is sent, and how the answer begins
+    "a challenge that is not there": ("plain", CHALLENGE + b"x" + HOST, b"HTTP/1.1 404"),
+    "no challenge": ("plain", CHALLENGE + HOST, b"HTTP/1.1 404"),
+    "a long address": ("plain", b"GET /" + b"x" * 9000 + HOST, b"HTTP/1.1 414"),
+    "a long header": ("TLS", b"GET /" + HOST + b"X: " + b"x" * 9000 + b"\r\n", b"HTTP/1.1 400"),
+    "a large body": ("TLS", b"POST /" + HOST + b"Content-Length: 99999\r\n", b"HTTP/1.1 413"),
+    "a folder above all": ("TLS", b"GET /../.." + HOST, b"HTTP/1.1 400"),
+    "a service that is down": ("TLS", b"GET /panel" + HOST, b"HTTP/1.1 503"),
+    "another name": ("TLS", b"GET / HTTP/1.1\r\nHost: 192.0.2.1\r\n", b"HTTP/1.1 503"),
+    "no TLS": ("bare", b"GET /" + HOST, b"HTTP/1.1 400"),
+    "a broken handshake": ("bare", b"\x16\x03\x01\x00\x04\x01\x00\x00\x00", b"\x15\x03"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_no_log_tells_who_made_an_error(alone: Nginx, case: str) -> None:
+    port, sent, expected = ERRORS[case]
+    address = ("127.0.0.1", alone.plain if port == "plain" else alone.port)
+    with ExitStack() as stack:
+        client = stack.enter_context(closing(socket.create_connection(address, 30)))
+        if port == "TLS":
+            context = ssl.create_default_context(cafile=str(TLS / "cert.pem"))
+            client = stack.enter_context(context.wrap_socket(client, server_hostname="127.0.0.1"))
+        client.sendall(sent + b"\r\n")
+        assert client.recv(1000).startswith(expected)
+    assert "127.0.0.1" not in alone.logged()
+
+
+def test_no_log_tells_who_asks_too_often(one: Instances, visitor: Visitor) -> None:
+    answers_until_429(visitor, "/api/stats")
+    assert visitor.address not in one.nginx.logged()
+
+
+def test_visitors_behind_a_cdn_are_limited_one_by_one(one: Instances, tmp_path: Path) -> None:
+    edge, other = one.nginx.visitor(), one.nginx.visitor()
+    ports = [one.services[0].port]
+    with closing(Nginx("nginx.conf", ports, tmp_path, edge=edge.address)) as nginx:
+        edge.port = other.port = nginx.port
+        for client, admitted in ((edge, {200}), (other, {200, 429})):
+            with closing(client.connect()) as connection:
+                visitors = [f"192.0.2.{1 + n % 30}" for n in range(1500)]
+                asked = [request(connection, TRACK, X_Forwarded_For=one) for one in visitors]
+            assert {reply.status for reply in asked} == admitted
 
 
 def test_slow_clients_are_cut_off(alone: Nginx) -> None:
@@ -154,7 +205,7 @@ def test_a_service_that_hangs_does_not_hold_back_the_sites(
     figure(f"a site's page, the service stopped behind nginx: loaded after {loaded:.0f} ms")
 
 
-# --- nginx-crowd.conf ----------------------------------------------------------------
+# --- A busy day ----------------------------------------------------------------------
 
 
 def test_draws_of_a_crowd_vary(crowd: Visitor) -> None:
@@ -178,7 +229,6 @@ def test_a_removed_person_leaves_the_cache_within_two_seconds(
     three: Instances, crowd: Visitor
 ) -> None:
     with closing(crowd.connect()) as connection:
-        request(connection, "/api/personas?limit=100")
         for _ in range(100):  # fill the pool
             request(connection, "/api/persona-random")
         for database in three.databases:
@@ -191,11 +241,77 @@ def test_a_removed_person_leaves_the_cache_within_two_seconds(
     three.fill()
 
 
-def test_a_page_of_a_crowd_is_revalidated(crowd: Visitor) -> None:
-    page = crowd.ask("/api/personas?limit=7")
-    again = crowd.ask("/api/personas?limit=7", If_None_Match=page.headers["etag"])
-    assert (again.status, again.body) == (304, b"")
-    assert page.json["total"] == 30
+DRAW, PAGE = "/api/persona-random", "/embed.js"
+ODD_REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
+    "as it should be": ("GET", "{0}", {}),
+    "a slash before": ("GET", "/{0}", {}),
+    "each slash twice": ("GET", "{2}", {}),
+    "a dot": ("GET", "/.{0}", {}),
+    "a dot as its number": ("GET", "/%2e{0}", {}),
+    "two dots": ("GET", "/x/..{0}", {}),
+    "two dots in another page": ("GET", "/p/%2e%2e{0}", {}),
+    "a letter as its number": ("GET", "{1}", {}),
+    "a slash behind": ("GET", "{0}/", {}),
+    "a dot behind": ("GET", "{0}/.", {}),
+    "a new line behind": ("GET", "{0}%0a", {}),
+    "a NUL behind": ("GET", "{0}%00", {}),
+    "a semicolon": ("GET", "{0};x", {}),
+    "a question mark": ("GET", "{0}?", {}),
+    "a question mark as its number": ("GET", "{0}%3f", {}),
+    "a parameter that is 0": ("GET", "{0}?0", {}),
+    "a region": ("GET", "{0}?region=x", {}),
+    "a fragment": ("GET", "{0}#/../../p/x", {}),
+    "a full address": ("GET", "http://otro.example/{0}", {}),
+    "HEAD": ("HEAD", "{0}", {}),
+    "POST": ("POST", "{0}", {}),
+    "OPTIONS": ("OPTIONS", "{0}", {"Origin": "https://otro.example"}),
+    "a range": ("GET", "{0}", {"Range": "bytes=0-0"}),
+    "a condition": ("GET", "{0}", {"If_None_Match": "*"}),
+    "a date": ("GET", "{0}", {"If_Modified_Since": "Fri, 31 Dec 2100 23:59:59 GMT"}),
+    "gzip": ("GET", "{0}", {"Accept_Encoding": "gzip"}),
+    "no gzip": ("GET", "{0}", {"Accept_Encoding": "gzip;q=0"}),
+    "a picture": ("GET", "{0}", {"Accept": "image/*"}),
+    "another host": ("GET", "{0}", {"Host": "otro.example", "X_Forwarded_Host": "otro.example"}),
+    "another method": ("GET", "{0}", {"X_HTTP_Method_Override": "POST"}),
+    "long headers": ("GET", "{0}", {"X1": "x" * 8000, "X2": "x" * 8000, "X3": "x" * 8000}),
+    "a body": ("GET", "{0}", {"Content_Length": "0"}),
+    "an upgrade": ("GET", "{0}", {"Upgrade": "h2c", "Connection": "Upgrade"}),
+    "headers to be dropped": ("GET", "{0}", {"Connection": "Host, Accept-Encoding"}),
+}
+
+
+def kept(nginx: Nginx) -> list[Path]:
+    """Answers in the files of both caches."""
+    return [file for name in ("draws", "cache") for file in (nginx.folder / name).iterdir()]
+
+
+@pytest.mark.parametrize("path", [DRAW, PAGE])
+@pytest.mark.parametrize("case", ODD_REQUESTS)
+def test_nobody_has_a_part_in_what_others_get(three: Instances, path: str, case: str) -> None:
+    """Who asks oddly 200 times, just when nothing is kept."""
+    method, odd, headers = ODD_REQUESTS[case]
+    odd = odd.format(path, f"{path[:-1]}%{ord(path[-1]):x}", path.replace("/", "//"))
+    usual = three.nginx.visitor().ask(path)
+    for file in kept(three.nginx):
+        file.unlink()
+    with closing(three.nginx.visitor().connect()) as hostile:
+        for _ in range(200):
+            request(hostile, odd, method, **headers)
+    with closing(three.nginx.visitor().connect()) as connection:
+        for _ in range(50):
+            got = request(connection, path)
+            assert (got.status, got.headers.keys()) == (200, usual.headers.keys())
+            assert path == DRAW or got.body == usual.body
+            assert path == PAGE or got.json["id"].startswith("prueba-")
+
+
+def test_strangers_do_not_fill_what_nginx_keeps(three: Instances) -> None:
+    for number in range(300):
+        visitor = three.nginx.visitor()
+        assert visitor.ask(f"/api/personas?page={number + 1}").status == 200
+        assert visitor.ask(PAGE, Accept_Encoding=f"gzip, x-{number}").status == 200
+        assert visitor.ask(f"/p/x-{number}?{number}").status == 200
+    assert len(kept(three.nginx)) <= 33 + 6
 
 
 def test_views_are_one_number_while_a_read_instance_is_killed(
@@ -213,7 +329,7 @@ def test_views_are_one_number_while_a_read_instance_is_killed(
     paths = ["/api/persona-random", "/api/persona-random", "/foto/x", "/api/personas"]
     threads = [threading.Thread(target=read, args=[path], daemon=True) for path in paths]
     count = 10_000 if full else 1_000
-    with closing(Instances("nginx-crowd.conf", 3, tmp_path)) as crowd:
+    with closing(Instances("nginx.conf", 3, tmp_path, busy=True)) as crowd:
         for thread in threads:
             thread.start()
         seen = send_views(crowd.nginx, count, halfway=crowd.services[1].process.kill)
@@ -225,7 +341,7 @@ def test_views_are_one_number_while_a_read_instance_is_killed(
         sites = visitor.ask("/api/sites", X_API_Key=KEY).json["sites"]
     assert (seen, sum(site["views"] for site in sites), len(sites)) == ({200: count}, count, 100)
     assert statuses.total() - statuses[200] - statuses[404] - statuses[429] <= len(threads)
-    figure(f"views through nginx-crowd.conf, one of three instances killed: {count}, all counted")
+    figure(f"views through nginx, one of three instances killed: {count}, all counted")
 
 
 @pytest.mark.parametrize("path", ["/api/stats", "/api/sites", "/health"])
@@ -257,14 +373,14 @@ def test_instances_may_share_a_database(tmp_path: Path) -> None:
             wait_until(lambda service=service: service.ask("/api/stats").json["views"] == 20)
 
 
-# --- Both files ----------------------------------------------------------------------
+# --- Each day ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("file", ["nginx.conf", "nginx-crowd.conf"])
+@pytest.mark.parametrize("busy", [False, True])
 def test_the_page_of_a_child_outlives_the_service_and_holds_nobody(
-    tmp_path: Path, file: str
+    tmp_path: Path, busy: bool
 ) -> None:
-    with closing(Instances(file, 1 if file == "nginx.conf" else 3, tmp_path)) as running:
+    with closing(Instances("nginx.conf", 3 if busy else 1, tmp_path, busy=busy)) as running:
         visitor = running.nginx.visitor()
         before = visitor.ask(f"/p/{PERSONS[0].id}")
         for service in running.services:
@@ -279,10 +395,10 @@ def test_the_page_of_a_child_outlives_the_service_and_holds_nobody(
         assert "access-control-allow-origin" not in down.headers
 
 
-@pytest.mark.parametrize("file", ["nginx.conf", "nginx-crowd.conf"])
-def test_a_child_whom_the_staff_hides_is_gone_at_once(tmp_path: Path, file: str) -> None:
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_child_whom_the_staff_hides_is_gone_at_once(tmp_path: Path, busy: bool) -> None:
     """Nothing of the panel, of the hide or of the child is kept."""
-    with closing(Instances(file, 1, tmp_path)) as running:
+    with closing(Instances("nginx.conf", 1, tmp_path, busy=busy)) as running:
         visitor, child = running.nginx.visitor(), PERSONS[0].id
         hide = f"/api/personas/{child}/hide"
         assert visitor.ask("/panel").headers["cache-control"] == "no-store"

@@ -107,6 +107,7 @@ def test_install(root: Root) -> None:
         root.did(f"/opt/persona404/deploy/persona404 install demo {HOST} familia@example.org")
         assert root.did("stat -c %U%a /etc/persona404.env") == "root600\n"
     assert "API_KEY=\n" not in root.did("cat /etc/persona404.env")
+    root.did("sed -i 's/^# set/set/' /etc/nginx/persona404/server.conf")  # a busy day
     assert root.run("systemctl is-active persona404").stdout == "inactive\n"  # look first
     assert "would be added: 24" in root.did("persona404 sync --dry-run")
     root.did("systemctl enable --now persona404")
@@ -123,6 +124,7 @@ def test_doctor_says_what_is_wrong(root: Root) -> None:
     done = root.run("persona404 doctor")
     assert (done.returncode, done.stdout.count("\n!!: ")) == (1, 4), done.stdout
     root.did(f"persona404 install demo {HOST}; chown root: /opt/persona404/app.py")
+    root.did("grep ^set /etc/nginx/persona404/server.conf")  # the operator's lines are kept
     health(root)
     root.did("persona404 backup && persona404 doctor")
 
@@ -222,6 +224,7 @@ def test_a_second_register(root: Root) -> None:
     root.did("systemctl enable --now otro404")
     root.wait_for("otro404 backup && otro404 doctor")
     root.did("persona404 doctor")
+    assert "/etc/nginx/otro404/server.conf" in root.did("nginx -T")
     root.did("otro404 uninstall", "otro404\n")
     root.did("nginx -t && persona404 doctor")
 

@@ -1,4 +1,4 @@
-"""nginx with a configuration of deploy/, changed only in paths and ports, before services."""
+"""nginx with the configuration of deploy/, changed only in paths and ports, before services."""
 
 import http.client
 import itertools
@@ -43,13 +43,30 @@ class Visitor:
 
 
 class Nginx:
-    """A running nginx before services on `ports`, with `patience` seconds for slow clients."""
+    """A running nginx before services on `ports`, with `patience` seconds for slow clients, on a
+    busy day or not. `edge` is the address of a CDN before it."""
 
-    def __init__(self, name: str, ports: list[int], folder: Path, patience: int = 10):
+    def __init__(
+        self,
+        name: str,
+        ports: list[int],
+        folder: Path,
+        patience: int = 10,
+        busy: bool = False,
+        edge: str = "",
+    ):
         if shutil.which("nginx") is None:
             missing("nginx")
         folder.mkdir(exist_ok=True)
-        self.plain, self.port, self.log = free_port(), free_port(), folder / "error.log"
+        self.folder, self.plain, self.port = folder, free_port(), free_port()
+        yours = (ROOT / "deploy" / "nginx-crowd.conf").read_text()
+        if busy:
+            yours = yours.replace("# set $", "set $")
+        if edge:
+            yours = re.sub("# ((set_)?real_ip)", r"\1", yours).replace("192.0.2.0/24", edge)
+        (folder / "server.conf").write_text(yours)
+        more = "".join(f"server 127.0.0.1:{port} fail_timeout=2s;" for port in ports[1:])
+        (folder / "upstream.conf").write_text(more)
         text = (ROOT / "deploy" / name).read_text()
         text = re.sub(r"\n *listen \[::\].*", "", text)
         changes = {
@@ -60,10 +77,11 @@ class Nginx:
             "/var/lib/nginx/persona404": f"{folder}/cache",
             "proxy_cache_valid 200 1m;": "proxy_cache_valid 200 1s;",
             "/run/persona404-draws": f"{folder}/draws",
-            "/var/log/nginx/error.log": str(self.log),
+            "/var/log/nginx/error.log": f"{folder}/error.log",
+            "/etc/nginx/persona404/": f"{folder}/",
             "personas.example.org": "servicio.example",
             "_timeout 10s;": f"_timeout {patience}s;",
-            **{f"127.0.0.1:{8080 + n}": f"127.0.0.1:{port}" for n, port in enumerate(ports)},
+            "127.0.0.1:8080": f"127.0.0.1:{ports[0]}",
         }
         for old, new in changes.items():
             text = text.replace(old, new)
@@ -71,7 +89,7 @@ class Nginx:
         paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
         file = folder / "nginx.conf"
         file.write_text(
-            f"user root; worker_processes 2; pid {folder}/pid; error_log stderr;"
+            f"user root; worker_processes 2; pid {folder}/pid; error_log {folder}/main.log;"
             f"events {{}} http {{ {paths}\n{text}\n}}"
         )
         command = ["nginx", "-p", str(folder), "-c", str(file)]
@@ -80,6 +98,9 @@ class Nginx:
         assert "warn" not in checked.stderr
         self.process = subprocess.Popen([*command, "-g", "daemon off;"], stderr=subprocess.DEVNULL)
         wait_until(lambda: is_open(self.port))
+
+    def logged(self) -> str:
+        return "".join(file.read_text() for file in self.folder.glob("*.log"))
 
     def visitor(self) -> Visitor:
         return Visitor(self.port)
@@ -96,7 +117,7 @@ def is_open(port: int) -> bool:
 class Instances:
     """nginx before `count` services, each with a database of its own, of the same persons."""
 
-    def __init__(self, name: str, count: int, folder: Path, patience: int = 10):
+    def __init__(self, name: str, count: int, folder: Path, patience: int = 10, busy: bool = False):
         self.databases = [folder / f"{number}.db" for number in range(count)]
         self.fill()
         environ = {"REGISTER": str(demo_profile(folder)), "SYNC_AT": "off"}
@@ -106,7 +127,7 @@ class Instances:
             for service in self.services:
                 stack.callback(service.kill)
             ports = [service.serving().port for service in self.services]
-            self.nginx = Nginx(name, ports, folder / "nginx", patience)
+            self.nginx = Nginx(name, ports, folder / "nginx", patience, busy)
             stack.callback(self.nginx.close)
             self.close = stack.pop_all().close
 
