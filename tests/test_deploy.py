@@ -311,7 +311,7 @@ def test_strangers_do_not_fill_what_nginx_keeps(three: Instances) -> None:
         assert visitor.ask(f"/api/personas?page={number + 1}").status == 200
         assert visitor.ask(PAGE, Accept_Encoding=f"gzip, x-{number}").status == 200
         assert visitor.ask(f"/p/x-{number}?{number}").status == 200
-    assert len(kept(three.nginx)) <= 33 + 6
+    assert len(kept(three.nginx)) <= 32 + 6
 
 
 def test_views_are_one_number_while_a_read_instance_is_killed(
