@@ -58,11 +58,13 @@ def cpu_seconds(pid: int) -> float:
 
 
 def lift_limits(front: Nginx, folder: Path) -> None:
-    old = set(children(front.process.pid))
     for file in folder.glob("*.conf"):
         file.write_text(re.sub(r"rate=\d+r/s", "rate=1000000r/s", file.read_text()))
+    master = front.process.pid
+    wait_until(lambda: children(master))  # until it has workers, a signal may end it
+    old = set(children(master))
     front.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: children(front.process.pid) and old.isdisjoint(children(front.process.pid)))
+    wait_until(lambda: old.isdisjoint(children(master)))
 
 
 def measure(front: Nginx, server: int, path: str, seconds: float) -> Figures:
