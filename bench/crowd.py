@@ -22,10 +22,6 @@ from support.nginx import PERSONS, Instances, send_views
 VIEWS = 10_000
 
 
-def instances(folder: Path) -> closing[Instances]:
-    return closing(Instances("nginx-crowd.conf", 3, folder))
-
-
 def print_rate(what: str, url: str, rounds: int, seconds: float) -> None:
     measured = [wrk(url, seconds) for _ in range(rounds)]
     assert not any(one.errors for one in measured), what
@@ -79,9 +75,9 @@ def main() -> None:
     print("| | measured |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with instances(folder) as crowd:
+        with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
             count_views(crowd)
-        with instances(folder) as crowd:
+        with closing(Instances("nginx-crowd.conf", 3, folder)) as crowd:
             rates(crowd, options.rounds, options.seconds)
         write_at_once(folder)
 
