@@ -2,9 +2,9 @@
 
     python bench/deployed.py [--rounds 12] [--seconds 1]
 
-Each server runs behind an nginx of its own, with TLS and the same file of deploy/; "busy day" is
-the one that keeps draws. Only the limits for one address are lifted: wrk has one. Needs wrk,
-nginx and `npm ci --prefix bench`.
+Each server runs behind an nginx of its own, with TLS and the same file of deploy/; on a "busy day"
+nginx keeps draws. The limits for one address are lifted: wrk has one. What is compared alternates
+within each round. Needs wrk, nginx and `npm ci --prefix bench`.
 """
 
 import argparse
