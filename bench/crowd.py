@@ -76,9 +76,9 @@ def main() -> None:
     print("| | measured |\n| --- | --- |")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        with closing(Instances("nginx.conf", 3, folder, busy=True)) as crowd:
+        with closing(Instances(3, folder, busy=True)) as crowd:
             count_views(crowd)
-        with closing(Instances("nginx.conf", 3, folder, busy=True)) as crowd:
+        with closing(Instances(3, folder, busy=True)) as crowd:
             rates(crowd, options.rounds, options.seconds)
         write_at_once(folder)
 

@@ -39,6 +39,7 @@ from bottle import Bottle  # noqa: E402
 import app  # noqa: E402
 from model import Person, person_id  # noqa: E402
 from support import api as support  # noqa: E402
+from support.nginx import Nginx  # noqa: E402
 from support.service import demo_profile, free_port  # noqa: E402
 from support.web import Web  # noqa: E402
 
@@ -59,8 +60,9 @@ end
 
 
 class Measured(NamedTuple):
-    """What wrk saw: requests a second, latencies in milliseconds, answers other than 2xx."""
+    """What wrk saw: requests, and how many a second; milliseconds; answers other than 2xx."""
 
+    requests: int
     rate: float
     p50: float
     p99: float
@@ -82,7 +84,8 @@ def wrk(url: str, seconds: float, connections: int = CONNECTIONS, script: str = 
 
     errors = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     rate = float(re.search(r"Requests/sec:\s+([0-9.]+)", text)[1])
-    return Measured(rate, latency(50), latency(99), int(errors[1]) if errors else 0)
+    requests = int(re.search(r"(\d+) requests in", text)[1])
+    return Measured(requests, rate, latency(50), latency(99), int(errors[1]) if errors else 0)
 
 
 def person(number: int) -> Person:
@@ -399,8 +402,6 @@ def closing_process(started: subprocess.Popen[bytes]) -> Iterator[None]:
 
 def crowd(folder: Path, rounds: int, seconds: float) -> None:
     """persona-random through nginx on a busy day, beside Fastify by itself."""
-    from support.nginx import Nginx
-
     if "Fastify, better-sqlite3" not in peers() or not shutil.which("nginx"):
         return
     databases = [folder / f"crowd-{number}.db" for number in range(3)]
@@ -408,11 +409,10 @@ def crowd(folder: Path, rounds: int, seconds: float) -> None:
         fill(database, 300)
     with ExitStack() as stack:
         ports = [int(stack.enter_context(service(one))[0].rpartition(":")[2]) for one in databases]
-        crowded = Nginx("nginx.conf", ports, folder / "nginx", busy=True)
-        nginx = stack.enter_context(closing(crowded))
+        front = stack.enter_context(closing(Nginx(ports, folder / "nginx", busy=True)))
         fastify = process(["node", "fastify_peer.js"], "/api/personas", DATABASE=str(databases[0]))
         peer, _ = stack.enter_context(fastify)
-        addresses = [f"https://127.0.0.1:{nginx.port}", peer]
+        addresses = [f"https://127.0.0.1:{front.port}", peer]
         seen = [
             [wrk(address + "/api/persona-random", seconds) for address in addresses]
             for _ in range(rounds)

@@ -33,7 +33,7 @@ TRACK = "/api/track?e=view&p=prueba-1&d=a.example"
 @pytest.fixture(scope="module")
 def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instances]:
     """nginx.conf before one service."""
-    with closing(Instances("nginx.conf", 1, tmp_path_factory.mktemp("one"))) as running:
+    with closing(Instances(1, tmp_path_factory.mktemp("one"))) as running:
         yield running
 
 
@@ -41,7 +41,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instances]:
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instances]:
     """nginx.conf before three services, on a busy day."""
     folder = tmp_path_factory.mktemp("three")
-    with closing(Instances("nginx.conf", 3, folder, busy=True)) as running:
+    with closing(Instances(3, folder, busy=True)) as running:
         yield running
 
 
@@ -58,7 +58,7 @@ def crowd(three: Instances) -> Visitor:
 @pytest.fixture
 def alone(tmp_path: Path, full: bool) -> Iterator[Nginx]:
     """nginx.conf before a service that is down."""
-    with closing(Nginx("nginx.conf", [free_port()], tmp_path, 10 if full else 1)) as nginx:
+    with closing(Nginx([free_port()], tmp_path, 10 if full else 1)) as nginx:
         yield nginx
 
 
@@ -162,7 +162,7 @@ def test_no_log_tells_who_asks_too_often(one: Instances, visitor: Visitor) -> No
 def test_visitors_behind_a_cdn_are_limited_one_by_one(one: Instances, tmp_path: Path) -> None:
     edge, other = one.nginx.visitor(), one.nginx.visitor()
     ports = [one.services[0].port]
-    with closing(Nginx("nginx.conf", ports, tmp_path, edge=edge.address)) as nginx:
+    with closing(Nginx(ports, tmp_path, edge=edge.address)) as nginx:
         edge.port = other.port = nginx.port
         for client, admitted in ((edge, {200}), (other, {200, 429})):
             with closing(client.connect()) as connection:
@@ -185,7 +185,7 @@ def test_a_service_that_hangs_does_not_hold_back_the_sites(
     visit: Visit, web: Web, tmp_path: Path, figure: Figure
 ) -> None:
     """The page's load waits for the script, which nginx has, and for nothing else."""
-    with closing(Instances("nginx.conf", 1, tmp_path)) as running:
+    with closing(Instances(1, tmp_path)) as running:
         service, visitor = running.services[0].process, running.nginx.visitor()
         url = host(web, with_card(f"https://servicio.example:{running.nginx.port}"))
         page = visit("about:blank")
@@ -329,7 +329,7 @@ def test_views_are_one_number_while_a_read_instance_is_killed(
     paths = ["/api/persona-random", "/api/persona-random", "/foto/x", "/api/personas"]
     threads = [threading.Thread(target=read, args=[path], daemon=True) for path in paths]
     count = 10_000 if full else 1_000
-    with closing(Instances("nginx.conf", 3, tmp_path, busy=True)) as crowd:
+    with closing(Instances(3, tmp_path, busy=True)) as crowd:
         for thread in threads:
             thread.start()
         seen = send_views(crowd.nginx, count, halfway=crowd.services[1].process.kill)
@@ -380,7 +380,7 @@ def test_instances_may_share_a_database(tmp_path: Path) -> None:
 def test_the_page_of_a_child_outlives_the_service_and_holds_nobody(
     tmp_path: Path, busy: bool
 ) -> None:
-    with closing(Instances("nginx.conf", 3 if busy else 1, tmp_path, busy=busy)) as running:
+    with closing(Instances(3 if busy else 1, tmp_path, busy=busy)) as running:
         visitor = running.nginx.visitor()
         before = visitor.ask(f"/p/{PERSONS[0].id}")
         for service in running.services:
@@ -398,7 +398,7 @@ def test_the_page_of_a_child_outlives_the_service_and_holds_nobody(
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_child_whom_the_staff_hides_is_gone_at_once(tmp_path: Path, busy: bool) -> None:
     """Nothing of the panel, of the hide or of the child is kept."""
-    with closing(Instances("nginx.conf", 1, tmp_path, busy=busy)) as running:
+    with closing(Instances(1, tmp_path, busy=busy)) as running:
         visitor, child = running.nginx.visitor(), PERSONS[0].id
         hide = f"/api/personas/{child}/hide"
         assert visitor.ask("/panel").headers["cache-control"] == "no-store"

@@ -168,7 +168,7 @@ def test_odd_requests_are_refused_or_read_as_rfc_9112_says(
 @pytest.mark.slow
 def test_nothing_is_smuggled_through_nginx(tmp_path: Path, figure: Figure) -> None:
     cases = {name: (sent, NGINX.get(name, [400])) for name, (sent, _) in SMUGGLED.items()}
-    with closing(Instances("nginx.conf", 1, tmp_path)) as instances, ExitStack() as stack:
+    with closing(Instances(1, tmp_path)) as instances, ExitStack() as stack:
         bare = opened(stack, instances.nginx.port, len(cases))
         assert_answers([tls(stack, connection) for connection in bare], cases)
         visitor = instances.nginx.visitor()
@@ -248,7 +248,7 @@ def test_idle_and_dripping_sockets_do_not_stop_nginx(
 ) -> None:
     idle, dripping = (3000, 500) if full else (300, 100)
     with (
-        closing(Instances("nginx.conf", 1, tmp_path, patience=10 if full else 2)) as instances,
+        closing(Instances(1, tmp_path, patience=10 if full else 2)) as instances,
         ExitStack() as stack,
     ):
         opened(stack, instances.nginx.port, idle)

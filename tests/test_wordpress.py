@@ -28,7 +28,7 @@ CLASSIC, BLOCK = "twentytwentyone", "twentytwentythree"
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instances]:
     """The service behind nginx.conf, with TLS."""
-    with closing(Instances("nginx.conf", 1, tmp_path_factory.mktemp("service"))) as running:
+    with closing(Instances(1, tmp_path_factory.mktemp("service"))) as running:
         (database,) = running.databases
         for person in PERSONS:
             keep_photo(database, person)

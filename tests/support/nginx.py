@@ -48,7 +48,6 @@ class Nginx:
 
     def __init__(
         self,
-        name: str,
         ports: list[int],
         folder: Path,
         patience: int = 10,
@@ -67,7 +66,7 @@ class Nginx:
         (folder / "server.conf").write_text(yours)
         more = "".join(f"server 127.0.0.1:{port} fail_timeout=2s;" for port in ports[1:])
         (folder / "upstream.conf").write_text(more)
-        text = (ROOT / "deploy" / name).read_text()
+        text = (ROOT / "deploy" / "nginx.conf").read_text()
         text = re.sub(r"\n *listen \[::\].*", "", text)
         changes = {
             "listen 80;": f"listen 127.0.0.1:{self.plain};",
@@ -117,7 +116,7 @@ def is_open(port: int) -> bool:
 class Instances:
     """nginx before `count` services, each with a database of its own, of the same persons."""
 
-    def __init__(self, name: str, count: int, folder: Path, patience: int = 10, busy: bool = False):
+    def __init__(self, count: int, folder: Path, patience: int = 10, busy: bool = False):
         self.databases = [folder / f"{number}.db" for number in range(count)]
         self.fill()
         environ = {"REGISTER": str(demo_profile(folder)), "SYNC_AT": "off"}
@@ -127,7 +126,7 @@ class Instances:
             for service in self.services:
                 stack.callback(service.kill)
             ports = [service.serving().port for service in self.services]
-            self.nginx = Nginx(name, ports, folder / "nginx", patience, busy)
+            self.nginx = Nginx(ports, folder / "nginx", patience, busy)
             stack.callback(self.nginx.close)
             self.close = stack.pop_all().close
 
