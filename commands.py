@@ -35,10 +35,11 @@ from store.views import VIEWS_BY_SITE, utc_day
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
 AND = ("and", "und", "et", "e", "y", "i", "ja")
-READINGS = (  # how many brought removals, and the days between two or since the last, at most
-    "SELECT count(*), coalesce(max(days), 0) FROM (SELECT ended,"
-    " julianday(lead(ended, 1, 'now') OVER (ORDER BY ended)) - julianday(ended) AS days"
-    " FROM run WHERE outcome IN ('ok', 'withheld')) WHERE ended >= ?"
+READINGS = (  # how many took off who had left; days from one to the next, or to now, at most
+    "SELECT count(*) FILTER (WHERE ended >= :day),"
+    " coalesce(max(julianday(next) - julianday(ended)), 0) FROM"
+    " (SELECT ended, lead(ended, 1, 'now') OVER (ORDER BY ended) AS next FROM run"
+    " WHERE outcome IN ('ok', 'withheld')) WHERE next >= :day"
 )
 SHARED = 3  # so many persons with one photo are a mistake
 
@@ -189,7 +190,7 @@ def report(database: Path, days: int, as_csv: bool) -> int:
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
             " FROM person_views"
         ).fetchone()
-        readings, longest = db.execute(READINGS, [utc_day(days - 1)]).fetchone()
+        readings, longest = db.execute(READINGS, {"day": utc_day(days - 1)}).fetchone()
     if as_csv:
         csv.writer(sys.stdout).writerows([("site", "views", "first", "last"), *rows])
         return 0
@@ -199,8 +200,9 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     print(f"últimos {days} días: {total} vistas en {sites} sitios", end=" / ")
     print(f"last {days} days: {total} views on {sites} sites")
     hours = math.ceil(24 * longest)
-    print(f"lecturas correctas: {readings}; horas de una a otra, como máximo: {hours}", end=" / ")
-    print(f"good readings: {readings}; hours from one to the next, at most: {hours}")
+    es, en = "lecturas que quitaron a quienes salieron", "readings that took off who had left"
+    print(f"{es}: {readings}; horas de una a otra, como máximo: {hours}", end=" / ")
+    print(f"{en}: {readings}; hours from one to the next, at most: {hours}")
     table = [("sitio / site", "vistas / views", "desde / first", "hasta / last"), *rows]
     width = max(len(row[0]) for row in table)
     for site, views, first, last in table:

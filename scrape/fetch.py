@@ -77,7 +77,8 @@ class Session(requests.Session):
 
 class Fetcher:
     """Fetches one register's pages: only from its own hosts, as robots.txt allows (RFC 9309), with
-    a pause between requests. A run ends RUN_SECONDS after its Fetcher was made."""
+    a pause between requests. A run ends RUN_SECONDS after its Fetcher was made, or sooner: at
+    `run_ends`."""
 
     def __init__(self, profile: Profile, contact: str | None, save: Path | None = None):
         self.profile = profile
@@ -107,7 +108,7 @@ class Fetcher:
 
     def check_time(self) -> None:
         if time.monotonic() > self.run_ends:
-            raise Refused("the run took more than its time")
+            raise Refused("the run took more than the time it has")
 
     def check_robots(self, url: str) -> None:
         """PageError where robots.txt forbids `url`."""

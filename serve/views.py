@@ -119,5 +119,7 @@ class Views:
             full = " (no more fit, further ones are lost)" if len(self.pending) >= PENDING else ""
             return f"views wait in memory{full}: {self.fault}"
         if self.full_day == utc_day():
-            return f"views of further new sites are not counted today: {NEW_SITES_A_DAY} are enough"
+            return (
+                f"views of further new sites are not counted today: at most {NEW_SITES_A_DAY} a day"
+            )
         return "ok"

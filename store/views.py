@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 NEW_SITES_A_DAY = 200
 SITES = 20_000  # with the longest host names 12 MB
-KEPT_DAYS = 400  # that have views, of each site; 24 bytes each, 200 MB at most
+KEPT_DAYS = 400  # the last ones with views; 24 bytes for each and each site, 200 MB at most
 
 VIEWS_BY_SITE = (  # from :first_day on, most seen first
     "SELECT host AS site, summed.views, first, last FROM"
@@ -28,8 +28,8 @@ def utc_day(days_ago: int = 0) -> str:
 
 def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
     """Add `batch` to the tables, but for ids that are nobody's and for new sites over a limit.
-    The caller has begun a transaction. Past SITES, a new site takes the place of the one that was
-    not seen for longest; days are counted, not dated, as a clock may be wrong."""
+    The caller has begun a transaction. Past SITES, a new site takes the place of the one unseen for
+    longest. The last KEPT_DAYS days with views stay, whatever their dates: a clock may be wrong."""
     values = {"room": max(0, room_for_sites(db)), "sites": SITES, "days": KEPT_DAYS}
     db.execute("CREATE TEMP TABLE batch (day TEXT, host TEXT, person TEXT, views INTEGER)")
     rows = [(*key, views) for key, views in batch.items()]

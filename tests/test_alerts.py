@@ -189,7 +189,7 @@ def test_every_warning_has_a_headline() -> None:
         ("registro.example/robots.txt: HTTP 503", "El registro no responde"),
         ("list page 1 cannot be read: no complete answer (Timeout)", "El registro no responde"),
         (
-            "the run took more than its time",
+            "the run took more than the time it has",
             "El registro no responde o tarda",
         ),
         ("list page 2 cannot be read: HTTP 404 (the list was read 4 times)", "La dirección de una"),

@@ -107,7 +107,7 @@ def test_install(root: Root) -> None:
         root.did(f"/opt/persona404/deploy/persona404 install demo {HOST} familia@example.org")
         assert root.did("stat -c %U%a /etc/persona404.env") == "root600\n"
     assert "API_KEY=\n" not in root.did("cat /etc/persona404.env")
-    root.did("sed -i 's/^# set/set/' /etc/nginx/persona404/server.conf")  # a busy day
+    root.did("sed -i 's/^# set /set /' /etc/nginx/persona404/server.conf")  # a busy day
     assert root.run("systemctl is-active persona404").stdout == "inactive\n"  # look first
     assert "would be added: 24" in root.did("persona404 sync --dry-run")
     root.did("systemctl enable --now persona404")
@@ -124,7 +124,8 @@ def test_doctor_says_what_is_wrong(root: Root) -> None:
     done = root.run("persona404 doctor")
     assert (done.returncode, done.stdout.count("\n!!: ")) == (1, 4), done.stdout
     root.did(f"persona404 install demo {HOST}; chown root: /opt/persona404/app.py")
-    root.did("grep ^set /etc/nginx/persona404/server.conf")  # the operator's lines are kept
+    kept = root.did("grep -c ^set /etc/nginx/persona404/server.conf")  # the operator's line
+    assert kept == "1\n"
     health(root)
     root.did("persona404 backup && persona404 doctor")
 

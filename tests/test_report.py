@@ -32,8 +32,8 @@ def test_a_report_is_a_table(seen: Path, register: Register) -> None:
         "en la lista: 3; mostradas: 2; ya no figuran: 0"
         " / persons on the list: 3; shown so far: 2; no longer listed: 0",
         "últimos 30 días: 1239 vistas en 2 sitios / last 30 days: 1239 views on 2 sites",
-        "lecturas correctas: 1; horas de una a otra, como máximo: 1"
-        " / good readings: 1; hours from one to the next, at most: 1",
+        "lecturas que quitaron a quienes salieron: 1; horas de una a otra, como máximo: 1"
+        " / readings that took off who had left: 1; hours from one to the next, at most: 1",
         "sitio / site  vistas / views  desde / first  hasta / last",
         f"a.example               1234  {utc_day(12)}     {utc_day()}",
         f"b.example                  5  {utc_day(12)}     {utc_day(12)}",
@@ -43,11 +43,11 @@ def test_a_report_is_a_table(seen: Path, register: Register) -> None:
 @pytest.mark.parametrize(
     ("hours_ago", "said"),  # of good runs
     [
-        ([], "good readings: 0; hours from one to the next, at most: 0\n"),
-        ([49.5, 25, 1], "good readings: 3; hours from one to the next, at most: 25\n"),
-        ([24, 1.5, 0.1], "good readings: 3; hours from one to the next, at most: 23\n"),
-        ([60, 58.5], "good readings: 2; hours from one to the next, at most: 59\n"),
-        ([800, 0.5], "good readings: 1; hours from one to the next, at most: 1\n"),
+        ([], "had left: 0; hours from one to the next, at most: 0\n"),
+        ([49.5, 25, 1], "had left: 3; hours from one to the next, at most: 25\n"),
+        ([24, 1.5, 0.1], "had left: 3; hours from one to the next, at most: 23\n"),
+        ([60, 58.5], "had left: 2; hours from one to the next, at most: 59\n"),
+        ([800, 0.5], "had left: 1; hours from one to the next, at most: 800\n"),
     ],
 )
 def test_a_report_says_how_soon_a_child_is_gone(
