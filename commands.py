@@ -39,7 +39,8 @@ READINGS = (  # how many took off who had left; days from one to the next, or to
     "SELECT count(*) FILTER (WHERE ended >= :day),"
     " coalesce(max(julianday(next) - julianday(ended)), 0) FROM"
     " (SELECT ended, lead(ended, 1, 'now') OVER (ORDER BY ended) AS next FROM run"
-    " WHERE outcome IN ('ok', 'withheld')) WHERE next >= :day"
+    " WHERE outcome IN ('ok', 'withheld') AND ended <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
+    " WHERE next >= :day"
 )
 SHARED = 3  # so many persons with one photo are a mistake
 

@@ -73,8 +73,8 @@ class Age(NamedTuple):
 
 def clean(text: str) -> str:
     """`text` on one line, without markup, entities, invisible characters, repeated spaces."""
-    words = MARKUP.sub(" ", html.unescape(text)).split()
-    return " ".join(INVISIBLE.sub("", " ".join(words)).split())
+    line = INVISIBLE.sub("", " ".join(html.unescape(text).split()))
+    return " ".join(MARKUP.sub(" ", line).split())
 
 
 def read_name(text: str) -> str | None:

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 NEW_SITES_A_DAY = 200
 SITES = 20_000  # with the longest host names 12 MB
+SITE_DAYS = 30  # so long after a view a site keeps its place
 KEPT_DAYS = 400  # the last ones with views; 24 bytes for each and each site, 200 MB at most
 
 VIEWS_BY_SITE = (  # from :first_day on, most seen first
     "SELECT host AS site, summed.views, first, last FROM"
     " (SELECT site, sum(views) AS views, min(day) AS first, max(day) AS last"
-    " FROM site_day WHERE day >= :first_day GROUP BY site) AS summed"
+    " FROM site_day WHERE day BETWEEN :first_day AND date('now') GROUP BY site) AS summed"
     " JOIN site ON number = summed.site ORDER BY summed.views DESC, host"
 )
 
@@ -29,7 +30,8 @@ def utc_day(days_ago: int = 0) -> str:
 def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
     """Add `batch` to the tables, but for ids that are nobody's and for new sites over a limit.
     The caller has begun a transaction. Past SITES, a new site takes the place of the one unseen for
-    longest. The last KEPT_DAYS days with views stay, whatever their dates: a clock may be wrong."""
+    longest, for SITE_DAYS at least. The last KEPT_DAYS days with views stay, whatever their dates:
+    a clock may be wrong."""
     values = {"room": max(0, room_for_sites(db)), "sites": SITES, "days": KEPT_DAYS}
     db.execute("CREATE TEMP TABLE batch (day TEXT, host TEXT, person TEXT, views INTEGER)")
     rows = [(*key, views) for key, views in batch.items()]
@@ -62,10 +64,11 @@ def write_views(db: sqlite3.Connection, batch: Mapping[Key, int]) -> None:
 
 
 def room_for_sites(db: sqlite3.Connection) -> int:
-    """How many more sites can be new today; 0 or less for none. One seen today keeps its place."""
+    """How many more sites can be new today; 0 or less for none."""
     sql = (
-        "SELECT min(:sites - count(*) FILTER (WHERE last_day = :today),"
+        "SELECT min(:sites - count(*) FILTER (WHERE last_day > :recent),"
         " :new - count(*) FILTER (WHERE first_day = :today)) FROM site"
     )
     values = {"sites": SITES, "new": NEW_SITES_A_DAY, "today": utc_day()}
+    values["recent"] = utc_day(SITE_DAYS)
     return int(db.execute(sql, values).fetchone()[0])

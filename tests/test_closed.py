@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 
@@ -25,6 +27,7 @@ SCRIPTS = {"last": CLOSED / "embed.js", "still kept by a browser": ROOT / "stati
 
 class Closed(NamedTuple):
     port: int
+    plain: int
     folder: Path
 
 
@@ -51,7 +54,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
     if shutil.which("nginx") is None:
         missing("nginx")
     folder = tmp_path_factory.mktemp("closed")
-    closed = Closed(free_port(), folder)
+    closed = Closed(free_port(), free_port(), folder)
     (folder / "sites-enabled").mkdir()
     (folder / "sites-enabled" / "persona404").touch()
     close(folder, nginx_is_well=False)
@@ -61,7 +64,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
         assert enabled(folder) == [DOMAIN]
     text = re.sub(r"\n *listen \[::\].*", "", (folder / "sites-enabled" / DOMAIN).read_text())
     for old, new in {
-        "listen 80;": f"listen 127.0.0.1:{free_port()};",
+        "listen 80;": f"listen 127.0.0.1:{closed.plain};",
         "listen 443 ssl;": f"listen 127.0.0.1:{closed.port} ssl;",
         "/etc/letsencrypt/live/personas.example.org/fullchain.pem": f"{TLS}/cert.pem",
         "/etc/letsencrypt/live/personas.example.org/privkey.pem": f"{TLS}/key.pem",
@@ -73,8 +76,8 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Closed]:
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     paths = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     file = folder / "nginx.conf"
-    main = f"user root; pid {folder}/pid; error_log stderr; daemon off; events {{}}"
-    file.write_text(f"{main} http {{ {paths}\n{text}\n}}")
+    main = f"user root; pid {folder}/pid; error_log {folder}/main.log; daemon off; events {{}}"
+    file.write_text(f"{main} http {{ access_log {folder}/access.log; {paths}\n{text}\n}}")
     process = subprocess.Popen(["nginx", "-p", folder, "-c", file])
     wait_until(lambda: is_open(closed.port))
     yield closed
@@ -140,6 +143,9 @@ def test_the_script_is_there_for_a_day(visitor: Visitor) -> None:
 def test_nobody_is_logged(closed: Closed, visitor: Visitor) -> None:
     for path in ("/p/prueba-1", "/api/track?d=sitio.example", "/%00", "/../.."):
         visitor.ask(path, Referer="https://sitio.example/")
+    challenge = f"http://127.0.0.1:{closed.plain}/.well-known/acme-challenge/x"
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(challenge)
     logs = [path for path in closed.folder.rglob("*.log") if path.read_bytes()]
     assert logs == []
 

@@ -2,16 +2,19 @@
 
 import gzip
 import http.client
+import http.server
+import re
 import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -166,8 +169,8 @@ def test_visitors_behind_a_cdn_are_limited_one_by_one(one: Instances, tmp_path: 
         edge.port = other.port = nginx.port
         for client, admitted in ((edge, {200}), (other, {200, 429})):
             with closing(client.connect()) as connection:
-                visitors = [f"192.0.2.{1 + n % 30}" for n in range(1500)]
-                asked = [request(connection, TRACK, X_Forwarded_For=one) for one in visitors]
+                names = [f"192.0.2.{1 + n % 30}" for n in range(1500)]
+                asked = [request(connection, TRACK, X_Forwarded_For=name) for name in names]
             assert {reply.status for reply in asked} == admitted
 
 
@@ -241,6 +244,51 @@ def test_a_removed_person_leaves_the_cache_within_two_seconds(
     three.fill()
 
 
+def test_a_clock_that_is_set_back_brings_no_old_draw_back(three: Instances, crowd: Visitor) -> None:
+    """To nginx, what it keeps is then good until an hour from now."""
+    with closing(crowd.connect()) as connection:
+        for _ in range(100):
+            request(connection, "/api/persona-random")
+        for file in (three.nginx.folder / "draws").iterdir():
+            header = bytearray(file.read_bytes())
+            header[8:16] = struct.pack("q", struct.unpack("q", header[8:16])[0] + 3600)
+            file.write_bytes(header)
+        for database in three.databases:
+            fill(database, [made_up(99)])
+        removed = time.monotonic()
+        while (began := time.monotonic()) < removed + 2.5:
+            drawn = request(connection, "/api/persona-random").json["id"]
+            assert drawn == "prueba-99" or began < removed + 2
+    three.fill()
+
+
+@pytest.mark.parametrize("line", ["POST /", "GET /api/persona-random"])
+def test_a_body_that_is_too_large_takes_no_process_down(three: Instances, line: str) -> None:
+    """To nginx, a process that refuses in mid-request would look like one that is down."""
+    sent = (
+        f"{line} HTTP/1.1\r\nHost: servicio.example\r\nContent-Length: 65536\r\n\r\n{'x' * 65536}"
+    )
+    context = ssl.create_default_context(cafile=str(TLS / "cert.pem"))
+
+    def send() -> None:
+        with (
+            suppress(OSError),  # it is cut off
+            closing(socket.create_connection(("127.0.0.1", three.nginx.port), 30)) as bare,
+            closing(context.wrap_socket(bare, server_hostname="127.0.0.1")) as client,
+        ):
+            client.sendall(sent.encode())
+            client.recv(100)
+
+    visitor = three.nginx.visitor()
+    for _ in range(10):
+        threads = [threading.Thread(target=send) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert visitor.ask("/api/personas").status == 200
+
+
 DRAW, PAGE = "/api/persona-random", "/embed.js"
 ODD_REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
     "as it should be": ("GET", "{0}", {}),
@@ -285,24 +333,66 @@ def kept(nginx: Nginx) -> list[Path]:
     return [file for name in ("draws", "cache") for file in (nginx.folder / name).iterdir()]
 
 
+class Echo(http.server.BaseHTTPRequestHandler):
+    """A service that says what it was asked: method, address, names of headers."""
+
+    status, asked = 200, 0
+
+    def do_GET(self) -> None:
+        Echo.asked += 1
+        names = sorted(name.lower() for name, text in self.headers.items() if text != "0")
+        body = f"{self.command} {self.path} {names}".encode()
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_HEAD = do_POST = do_OPTIONS = do_GET
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def echoing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
+    """An nginx on a busy day before an Echo."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Echo) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        with closing(
+            Nginx([server.server_port], tmp_path_factory.mktemp("echo"), busy=True)
+        ) as nginx:
+            yield nginx
+        server.shutdown()
+        thread.join()
+
+
+def kept_after(nginx: Nginx, path: str, method: str = "GET", **headers: str) -> set[bytes]:
+    """The bodies that nginx keeps after one request, where it kept none before."""
+    for file in kept(nginx):
+        file.unlink()
+    nginx.visitor().ask(path, method, **headers)
+    return {file.read_bytes().rpartition(b"\r\n\r\n")[2] for file in kept(nginx)}
+
+
 @pytest.mark.parametrize("path", [DRAW, PAGE])
 @pytest.mark.parametrize("case", ODD_REQUESTS)
-def test_nobody_has_a_part_in_what_others_get(three: Instances, path: str, case: str) -> None:
-    """Who asks oddly 200 times, just when nothing is kept."""
+def test_nobody_has_a_part_in_what_others_get(echoing: Nginx, path: str, case: str) -> None:
     method, odd, headers = ODD_REQUESTS[case]
     odd = odd.format(path, f"{path[:-1]}%{ord(path[-1]):x}", path.replace("/", "//"))
-    usual = three.nginx.visitor().ask(path)
-    for file in kept(three.nginx):
-        file.unlink()
-    with closing(three.nginx.visitor().connect()) as hostile:
-        for _ in range(200):
-            request(hostile, odd, method, **headers)
-    with closing(three.nginx.visitor().connect()) as connection:
-        for _ in range(50):
-            got = request(connection, path)
-            assert (got.status, got.headers.keys()) == (200, usual.headers.keys())
-            assert path == DRAW or got.body == usual.body
-            assert path == PAGE or got.json["id"].startswith("prueba-")
+    usual = kept_after(echoing, path)
+    assert [body.split()[:2] for body in usual] == [[b"GET", path.encode()]]
+    assert kept_after(echoing, odd, method, **headers) <= usual
+
+
+def test_a_draw_that_is_refused_is_kept_a_second_too(
+    echoing: Nginx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Echo, "status", 503)
+    before = Echo.asked
+    with closing(echoing.visitor().connect()) as connection:
+        assert {request(connection, DRAW).status for _ in range(400)} == {503}
+    assert Echo.asked - before < 200
 
 
 def test_strangers_do_not_fill_what_nginx_keeps(three: Instances) -> None:
@@ -311,7 +401,11 @@ def test_strangers_do_not_fill_what_nginx_keeps(three: Instances) -> None:
         assert visitor.ask(f"/api/personas?page={number + 1}").status == 200
         assert visitor.ask(PAGE, Accept_Encoding=f"gzip, x-{number}").status == 200
         assert visitor.ask(f"/p/x-{number}?{number}").status == 200
-    assert len(kept(three.nginx)) <= 32 + 6
+        assert visitor.ask(f"{DRAW}?region={number}").status == 200
+    keys = {re.search(rb"\nKEY: (.*)\n", file.read_bytes())[1] for file in kept(three.nginx)}
+    assert keys >= {PAGE.encode(), b"/p/id"}
+    pages = {key for key in keys if not re.fullmatch(rb"[1-3]?[0-9] [0-9]{10}", key)}
+    assert len(pages) <= 6
 
 
 def test_views_are_one_number_while_a_read_instance_is_killed(

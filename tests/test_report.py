@@ -46,6 +46,7 @@ def test_a_report_is_a_table(seen: Path, register: Register) -> None:
         ([], "had left: 0; hours from one to the next, at most: 0\n"),
         ([49.5, 25, 1], "had left: 3; hours from one to the next, at most: 25\n"),
         ([24, 1.5, 0.1], "had left: 3; hours from one to the next, at most: 23\n"),
+        ([25, 1, -12000], "had left: 2; hours from one to the next, at most: 24\n"),
         ([60, 58.5], "had left: 2; hours from one to the next, at most: 59\n"),
         ([800, 0.5], "had left: 1; hours from one to the next, at most: 800\n"),
     ],
@@ -53,7 +54,9 @@ def test_a_report_is_a_table(seen: Path, register: Register) -> None:
 def test_a_report_says_how_soon_a_child_is_gone(
     seen: Path, register: Register, hours_ago: list[float], said: str
 ) -> None:
-    runs = [("withheld" if hours == 25 else "ok", f"-{60 * hours} minutes") for hours in hours_ago]
+    runs = [
+        ("withheld" if hours == 25 else "ok", f"{-60 * hours:+} minutes") for hours in hours_ago
+    ]
     with open_database(seen, 5) as db:
         db.execute("UPDATE run SET outcome = 'refused'")
         db.executemany(

@@ -19,6 +19,7 @@ TODAY = date(2026, 1, 31)
         ("Ana &amp;amp; &lt;b&gt;María&lt;/b&gt;", "Ana & María"),
         ("A\u202ena\u200b Ma\u00adría\x07", "Ana María"),
         ("A\u061cn\u180ea M\u034far\U000e0041ía\ufe0f", "Ana María"),
+        ("<\u034fb>Ana</\u034fb>", "Ana"),
         ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e"),  # a joiner is spelling
         ("a < b > c", "a < b > c"),
     ],

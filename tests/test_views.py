@@ -268,6 +268,21 @@ def test_another_day_has_its_own_new_sites(counter: Views, monkeypatch: pytest.M
     assert len(views_of(counter.database)) == 2
 
 
+def test_a_site_never_inherits_the_days_of_another(
+    counter: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.views.SITES", 2)
+    for site in "ab":
+        counter.add(f"{site}.example", "prueba-1")
+        counter.flush()
+    with open_database(counter.database, 5) as db:
+        db.execute("UPDATE site SET last_day = '2026-01-01' WHERE host = 'b.example'")
+    counter.add("c.example", "prueba-1")
+    counter.flush()
+    by_day = "SELECT host, site_day.views FROM site_day JOIN site ON site = number ORDER BY 1"
+    assert rows(counter.database, by_day) == [("a.example", 1), ("c.example", 1)]
+
+
 @pytest.fixture
 def past(counter: Views) -> list[str]:
     """As many days as are kept, with views of a.example: up to yesterday, one of them missing."""
@@ -296,8 +311,8 @@ def test_a_clock_that_was_ahead_forgets_no_more_than_a_day(
 ) -> None:
     ahead = utc_day(-500)
     with monkeypatch.context() as patch:
-        patch.setattr(views, "utc_day", lambda: ahead)
-        patch.setattr("store.views.utc_day", lambda: ahead)
+        patch.setattr(views, "utc_day", lambda *_: ahead)
+        patch.setattr("store.views.utc_day", lambda *_: ahead)
         for _ in range(2):
             counter.add("a.example", "prueba-1")
             counter.flush()
@@ -307,17 +322,16 @@ def test_a_clock_that_was_ahead_forgets_no_more_than_a_day(
 def test_a_new_site_takes_the_place_of_the_one_not_seen_for_longest(
     counter: Views, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody invents as many hosts as can be new on a day, until long after all places are
-    taken."""
+    """Somebody invents hosts until long after all places are taken; a shop is seen each 33 days."""
     monkeypatch.setattr("store.views.NEW_SITES_A_DAY", 2)
     monkeypatch.setattr("store.views.SITES", 8)
     for day in range(10):
         hosts = [f"invented-{day}-{n}.example" for n in (1, 2, 3)]
         hosts += ["a-shop-of-each-third-day.example"] * (day % 3 == 0)
         with open_database(counter.database, 5) as db, transaction(db):
-            write_views(db, {(utc_day(), host, "prueba-1"): 1 for host in sorted(hosts)[::-1]})
-            yesterday = "first_day = date(first_day, '-1 day'), last_day = date(last_day, '-1 day')"
-            db.execute(f"UPDATE site SET {yesterday}")
+            write_views(db, {(utc_day(), host, "prueba-1"): 1 for host in hosts})
+            db.execute("UPDATE site SET first_day = date(first_day, '-11 days'),"
+                       " last_day = date(last_day, '-11 days')")  # fmt: skip
     counter.add("new.example", "prueba-1")
     counter.flush()
     views = dict(views_of(counter.database))

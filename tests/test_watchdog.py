@@ -43,7 +43,7 @@ def condition(**environ: str) -> int:
     """The exit status of the unit's condition, without its pauses."""
     (command,) = re.findall(r"^ExecCondition=/bin/sh -c '(.*)'$", UNIT, re.M)
     command = command.replace("$$", "$").replace("sleep 5", "sleep 0")
-    environ["PATH"] = "/usr/bin:/bin"
+    environ = {"PATH": "/usr/bin:/bin", **environ}
     return subprocess.run(["/bin/sh", "-c", command], env=environ, check=False).returncode
 
 
@@ -54,6 +54,10 @@ def test_a_service_that_answers_is_not_restarted(port: int, host: str) -> None:
 
 def test_a_proxy_for_the_register_is_not_asked(port: int) -> None:
     assert condition(PORT=str(port), http_proxy="http://127.0.0.1:9") == ANSWERED
+
+
+def test_without_curl_it_cannot_be_told() -> None:
+    assert condition(PORT="1", PATH="/nowhere") == ANSWERED
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])

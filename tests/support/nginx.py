@@ -89,7 +89,7 @@ class Nginx:
         file = folder / "nginx.conf"
         file.write_text(
             f"user root; worker_processes 2; pid {folder}/pid; error_log {folder}/main.log;"
-            f"events {{}} http {{ {paths}\n{text}\n}}"
+            f"events {{}} http {{ access_log {folder}/access.log; {paths}\n{text}\n}}"
         )
         command = ["nginx", "-p", str(folder), "-c", str(file)]
         checked = subprocess.run([*command, "-t"], capture_output=True, text=True)
