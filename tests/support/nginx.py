@@ -58,7 +58,7 @@ class Nginx:
             missing("nginx")
         folder.mkdir(exist_ok=True)
         self.folder, self.plain, self.port = folder, free_port(), free_port()
-        yours = (ROOT / "deploy" / "nginx-crowd.conf").read_text()
+        yours = (ROOT / "deploy" / "nginx-server.conf").read_text()
         if busy:
             yours = yours.replace("# set $", "set $")
         if edge:
