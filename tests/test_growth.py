@@ -111,6 +111,7 @@ def test_what_all_sites_take_on_the_disk_in_all_days(
     assert size < 40
     with closing(sqlite3.connect(database)) as db, db:
         db.execute("UPDATE site_day SET day = date(day, ?)", [f"-{KEPT_DAYS} days"])
+        db.execute("UPDATE site SET last_day = date(last_day, ?)", [f"-{KEPT_DAYS} days"])
         db.execute(ROWS, {"days": KEPT_DAYS, "sites": 1})
     api = Api(database)
     api.views.add("one-more.example", "prueba-1")
