@@ -30,18 +30,12 @@ from store.copies import back_up, restore
 from store.database import empty_wal, open_database, open_register, peek_register, utc_text
 from store.hidden import hide, known_ids, read_hidden, recognise, unhide
 from store.persons import read_stored, stored_persons
+from store.runs import READINGS
 from store.views import VIEWS_BY_SITE, utc_day
 
 CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
 AND = ("and", "und", "et", "e", "y", "i", "ja")
-READINGS = (  # how many took off who had left; days from one to the next, or to now, at most
-    "SELECT count(*) FILTER (WHERE ended >= :day),"
-    " coalesce(max(julianday(next) - julianday(ended)), 0) FROM"
-    " (SELECT ended, lead(ended, 1, 'now') OVER (ORDER BY ended) AS next FROM run"
-    " WHERE outcome IN ('ok', 'withheld') AND ended <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
-    " WHERE next >= :day"
-)
 SHARED = 3  # so many persons with one photo are a mistake
 
 
@@ -186,12 +180,13 @@ def report(database: Path, days: int, as_csv: bool) -> int:
     """Print how often each site has shown somebody in the last `days` days (UTC), today's
     included: as /api/sites does, but every site; and how often the register was read."""
     with open_database(database, busy_seconds=60) as db:
-        rows = db.execute(VIEWS_BY_SITE, {"first_day": utc_day(days - 1)}).fetchall()
+        since = {"first_day": utc_day(days - 1)}
+        rows = db.execute(VIEWS_BY_SITE, since).fetchall()
         active, shown, found = db.execute(
             "SELECT (SELECT count FROM active), count(*), (SELECT count(*) FROM found)"
             " FROM person_views"
         ).fetchone()
-        readings, longest = db.execute(READINGS, {"day": utc_day(days - 1)}).fetchone()
+        readings, longest = db.execute(READINGS, since).fetchone()
     if as_csv:
         csv.writer(sys.stdout).writerows([("site", "views", "first", "last"), *rows])
         return 0

@@ -10,6 +10,14 @@ from pathlib import Path
 from model import Reading
 from store.database import open_database, run_lock, transaction, utc_now
 
+READINGS = (  # how many took off who had left; days from one to the next, or to now, at most
+    "SELECT count(*) FILTER (WHERE ended >= :first_day),"
+    " coalesce(max(julianday(next) - julianday(ended)), 0) FROM"
+    " (SELECT ended, lead(ended, 1, 'now') OVER (ORDER BY ended) AS next FROM run"
+    " WHERE outcome IN ('ok', 'withheld') AND ended <= strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
+    " WHERE next >= :first_day"
+)
+
 
 def begin_run(db: sqlite3.Connection) -> int:
     """Record the start of a run; its number. The caller holds the run lock."""
