@@ -377,9 +377,8 @@ def main() -> int:
         if "--doctor" in options:
             return examine(os.environ, send_alert="--alert" in options)
         settings = read_settings(os.environ)
-        if (
-            options == "--check" and not settings.database.exists()
-        ):  # a new one would be taken for all
+        # A check makes no database: an empty one would hide that it was lost.
+        if options == "--check" and not settings.database.exists():
             return start_sync("--check").wait()
         # Keep one connection open, so the last close cannot remove -shm: a reader on a full disk
         # could not make it again.

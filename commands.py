@@ -5,6 +5,7 @@ Names, addresses and texts are shown on a terminal only: what goes into a file o
 """
 
 import csv
+import logging
 import math
 import re
 import sys
@@ -23,6 +24,7 @@ from scrape.cards import RunContext
 from scrape.fetch import Fetcher, Refused
 from scrape.images import try_photos
 from scrape.paging import Spoilt, read_once
+from scrape.profile import Profile
 from scrape.reading import join_cards, read_record, read_register
 from scrape.record import Record, RecordError, parse, texts_of
 from settings import HERE, Settings
@@ -37,6 +39,8 @@ CLEAR_LINE = "\r\x1b[K"  # of a terminal
 SAFEGUARDS = ("pass_over", "no_photo")  # that they match nobody may be right
 AND = ("and", "und", "et", "e", "y", "i", "ja")
 SHARED = 3  # so many persons with one photo are a mistake
+
+log = logging.getLogger("persona404.sync")
 
 
 def progress(text: str) -> None:
@@ -58,6 +62,13 @@ def describe(record: Skipped) -> str:
     """Where a record went wrong, for a log: without its name or address."""
     where = f"list page {record.page_number}, card {record.card_number}"
     return f"{record.id or 'a card without a file'} ({where}): {record.field}: {record.reason}"
+
+
+def check(profile: Profile) -> int:
+    """Say what operators of a profile that can be used must know."""
+    if profile.notice:
+        log.warning("%s: %s", profile.name, profile.notice)
+    return 0
 
 
 def dry_run(settings: Settings, fetcher: Fetcher, force: bool) -> int:

@@ -145,9 +145,7 @@ def run_command(options: argparse.Namespace, environ: Mapping[str, str]) -> int:
                 record_dead_run(database, "a setting or the profile is wrong: --check says which")
         raise
     if options.check:
-        if profile.notice:
-            log.warning("%s: %s", profile.name, profile.notice)
-        return 0
+        return commands.check(profile)
     if options.pages is not None:
         profile = replace(profile, pages_dir=str(HERE / options.pages), photos=False)
     save = HERE / options.save if options.save else None

@@ -30,6 +30,7 @@ from support.web import Web
 pytestmark = pytest.mark.slow
 
 DEPLOY = ROOT / "deploy"
+DRAW, PAGE = "/api/persona-random", "/embed.js"
 TRACK = "/api/track?e=view&p=prueba-1&d=a.example"
 
 
@@ -228,18 +229,27 @@ def test_what_is_not_kept_is_limited(crowd: Visitor, method: str, query: str) ->
     assert crowd.ask("/api/persona-random").status == 200
 
 
+def fill_the_pool(connection: http.client.HTTPSConnection) -> None:
+    for _ in range(100):
+        request(connection, DRAW)
+
+
+def see_them_leave(three: Instances, connection: http.client.HTTPSConnection) -> None:
+    """Remove everybody but prueba-99; from two seconds later on nobody else may be drawn."""
+    for database in three.databases:
+        fill(database, [made_up(99)])
+    removed = time.monotonic()
+    while (began := time.monotonic()) < removed + 2.5:
+        drawn = request(connection, DRAW).json["id"]
+        assert drawn == "prueba-99" or began < removed + 2
+
+
 def test_a_removed_person_leaves_the_cache_within_two_seconds(
     three: Instances, crowd: Visitor
 ) -> None:
     with closing(crowd.connect()) as connection:
-        for _ in range(100):  # fill the pool
-            request(connection, "/api/persona-random")
-        for database in three.databases:
-            fill(database, [made_up(99)])
-        removed = time.monotonic()
-        while (began := time.monotonic()) < removed + 2.5:
-            drawn = request(connection, "/api/persona-random").json["id"]
-            assert drawn == "prueba-99" or began < removed + 2
+        fill_the_pool(connection)
+        see_them_leave(three, connection)
         assert request(connection, "/api/personas?limit=100").json["total"] == 1
     three.fill()
 
@@ -247,18 +257,12 @@ def test_a_removed_person_leaves_the_cache_within_two_seconds(
 def test_a_clock_that_is_set_back_brings_no_old_draw_back(three: Instances, crowd: Visitor) -> None:
     """To nginx, what it keeps is then good until an hour from now."""
     with closing(crowd.connect()) as connection:
-        for _ in range(100):
-            request(connection, "/api/persona-random")
+        fill_the_pool(connection)
         for file in (three.nginx.folder / "draws").iterdir():
             header = bytearray(file.read_bytes())
             header[8:16] = struct.pack("q", struct.unpack("q", header[8:16])[0] + 3600)
             file.write_bytes(header)
-        for database in three.databases:
-            fill(database, [made_up(99)])
-        removed = time.monotonic()
-        while (began := time.monotonic()) < removed + 2.5:
-            drawn = request(connection, "/api/persona-random").json["id"]
-            assert drawn == "prueba-99" or began < removed + 2
+        see_them_leave(three, connection)
     three.fill()
 
 
@@ -289,7 +293,6 @@ def test_a_body_that_is_too_large_takes_no_process_down(three: Instances, line: 
         assert visitor.ask("/api/personas").status == 200
 
 
-DRAW, PAGE = "/api/persona-random", "/embed.js"
 ODD_REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
     "as it should be": ("GET", "{0}", {}),
     "a slash before": ("GET", "/{0}", {}),
